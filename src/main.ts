@@ -1,9 +1,8 @@
-// The program: all commands, each loaded when it is called. scripts/bundle.mjs makes one file of it, which starts much sooner
-// (docs/decisions/0016-…). No top-level `await`, because such a file cannot have one.
+// Runs the command that the arguments name. Each command is loaded when it is called. scripts/bundle.mjs makes one file of this module
+// and all that it imports, because one file starts much sooner (docs/decisions/0016-…). Such a file cannot have a top-level `await`.
 
 import { findCommand } from './cli/commands.ts'
-import { runCommand } from './cli/main.ts'
-import { written } from './cli/process-output.ts'
+import { runCommand, written } from './cli/main.ts'
 import { keepYoungSmall } from './native/young-generation.ts'
 
 keepYoungSmall()

@@ -2,7 +2,15 @@
 // tests that pass, fail, hang and crash.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
@@ -77,6 +85,13 @@ test('scripts/test.mjs counts by kind, ends hung files and exits 1', async () =>
   assert.match(lines.join('\n'), /has no test/)
 })
 
+test('scripts/test-seconds.json names files and folders of this tree', () => {
+  const seconds = JSON.parse(readFileSync('scripts/test-seconds.json', 'utf8')) as object
+  const gone = Object.keys(seconds).filter((path) => !existsSync(path))
+  // One that has moved merely starts late. When there are many, a whole run with --rank measures them anew.
+  assert.ok(gone.length <= 5, gone.join(', '))
+})
+
 test('scripts/test.mjs exits 0 when nothing failed', async () => {
   const { code, lines } = await runTests('passes', 'skips')
   assert.equal(code, 0)
@@ -87,6 +102,25 @@ test('scripts/test.mjs exits 1 when nothing was run', async () => {
   const { code, lines } = await runTests('no-such-file')
   assert.equal(code, 1)
   assert.equal(lines.at(-1), '0 passed, 0 failed, 0 skipped')
+})
+
+test('scripts/test.mjs --bail ends a file, and the run, at the first failure', async () => {
+  const bailing = join(folder, 'test/bails')
+  mkdirSync(bailing)
+  const steps = ['one', 'two', 'three'].map(
+    (name) =>
+      `test('${name}', () => { console.log('at ${name}'); if ('${name}' === 'two') throw new Error('broken') })`,
+  )
+  writeFileSync(join(bailing, 'a.test.ts'), `${HEAD}${steps.join('\n')}`)
+  const { code, lines } = await runTests('--bail', 'bails/')
+  const said = lines.join('\n')
+  assert.equal(code, 1)
+  assert.match(said, /two: Error: broken/)
+  assert.match(said, /at two/)
+  assert.doesNotMatch(said, /at three/)
+  const whole = await runTests('bails/')
+  assert.equal(whole.lines.at(-1), '2 passed, 1 failed, 0 skipped')
+  rmSync(bailing, { recursive: true })
 })
 
 test('scripts/test.mjs --property runs what holds properties so many times as often, and replays a failure', async () => {

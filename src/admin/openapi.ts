@@ -1,4 +1,4 @@
-// The OpenAPI document of the admin API, made from a table of paths and the schemas of shapes.ts.
+// Makes the OpenAPI document of the admin API from a table of paths and the schemas of shapes.ts.
 
 import { z } from 'zod'
 import { SCHEMAS } from './shapes.ts'
@@ -7,63 +7,82 @@ type SchemaName = keyof typeof SCHEMAS
 
 interface PathText {
   readonly summary: string
-  /** Schema of a 200's body: a name under `components`, as a list or alone. */
+  /**
+   * Schema of the body of a 200 answer: a name under `components`. `list`: the body is a list of such objects. `one`: the body is one
+   * object.
+   */
   readonly list?: SchemaName
   readonly one?: SchemaName
   readonly body?: SchemaName
 }
 
 const READ: Readonly<Record<string, PathText>> = {
-  '/v1/endpoints': { summary: 'Workloads that policy applies to', list: 'Endpoint' },
-  '/v1/policies': { summary: 'Policies with the state of their files', list: 'Policy' },
-  '/v1/selectors': { summary: 'Selectors in use and what they select', list: 'Selector' },
-  '/v1/names': { summary: 'Names that answers taught, by endpoint', list: 'Name' },
-  '/v1/ipcache': { summary: 'Prefixes, their identities, labels and owners', list: 'Prefix' },
-  '/v1/identities': { summary: 'Identities in use', list: 'Identity' },
-  '/v1/resources': { summary: 'External resources', list: 'Resource' },
-  '/v1/datapath': { summary: 'Entries that are enforced now', list: 'Entry' },
+  '/v1/endpoints': {
+    summary: 'Lists the endpoints: the workloads to which policy applies',
+    list: 'Endpoint',
+  },
+  '/v1/policies': { summary: 'Lists the policies, with the state of their files', list: 'Policy' },
+  '/v1/selectors': {
+    summary: 'Lists the selectors in use, with the identities that each selects',
+    list: 'Selector',
+  },
+  '/v1/names': { summary: 'Lists the names learned from answers, by endpoint', list: 'Name' },
+  '/v1/ipcache': {
+    summary: 'Lists the prefixes, with their identities, labels and owners',
+    list: 'Prefix',
+  },
+  '/v1/identities': { summary: 'Lists the identities in use', list: 'Identity' },
+  '/v1/resources': { summary: 'Lists the external resources', list: 'Resource' },
+  '/v1/datapath': {
+    summary: 'Lists the entries that the datapath enforces at present',
+    list: 'Entry',
+  },
   '/v1/status': {
     summary:
-      'State of the daemon; realized= waits until that policy revision (a number, or wanted) is, timeout= milliseconds',
+      'Returns the state of the daemon. realized=N waits until the datapath enforces policy revision N (wanted: the newest one), at most timeout= milliseconds',
     one: 'Status',
   },
-  '/v1/verify': { summary: 'Desired state against the datapath', one: 'Verify' },
+  '/v1/verify': {
+    summary: 'Lists the differences between the wanted entries and those of the datapath',
+    one: 'Verify',
+  },
   '/v1/flows': {
     summary:
-      'JSON lines; follow=1 goes on, verdict= takes a verdict or kind, last= so many of the latest',
+      'Returns the latest flows, as JSON lines. follow=1 continues with new flows; verdict= selects a verdict or kind; last=N selects the last N flows',
   },
   '/v1/flows/kept': {
     summary:
-      'JSON lines kept on disk, oldest first: flows of a kind with count, time of the first and last; older=1: only those that began before those of /v1/flows',
+      'Returns the flows kept on disk, as JSON lines, oldest first. Equal flows are one line with a count and the times of the first and last. older=1 selects those that began before the flows of /v1/flows',
   },
-  '/v1/openapi.json': { summary: 'This document' },
+  '/v1/openapi.json': { summary: 'Returns this document' },
 }
 
 const CHANGE: Readonly<Record<string, PathText>> = {
-  '/v1/audit': { summary: 'Turns audit on or off', body: 'Audit' },
+  '/v1/audit': { summary: 'Turns audit on or off', body: 'Audit', one: 'AuditResult' },
   '/v1/mode': { summary: 'Sets the mode of the datapath', body: 'Mode' },
   '/v1/explain': {
-    summary: 'Why an endpoint may or may not ask a name, or connect',
+    summary: 'Explains why an endpoint can or cannot ask for a name, or connect',
     body: 'Question',
     one: 'Explanation',
   },
   '/v1/ask': {
-    summary: 'A DNS query in the name of an endpoint; what the answer teaches is learned',
+    summary: 'Sends a DNS query in the name of an endpoint, and learns addresses from its answer',
     body: 'OwnQuestion',
     one: 'OwnAnswer',
   },
-  '/v1/detach': { summary: 'Takes all enforcement away and ends the daemon' },
+  '/v1/detach': { summary: 'Removes all enforcement and ends the daemon' },
 }
 
-/** Paths with a name in them. */
+/** Paths that contain a name. */
 const NAMED: Readonly<Record<string, Readonly<Record<'put' | 'delete', PathText>>>> = {
   '/v1/resources/{name}': {
     put: {
-      summary: 'Adds an external resource or changes it; answers when it is in force and kept',
+      summary:
+        'Adds or changes an external resource. The response comes when the resource is in force and saved',
       body: 'ResourceBody',
       one: 'ResourceChange',
     },
-    delete: { summary: 'Takes it away again', one: 'ResourceChange' },
+    delete: { summary: 'Removes an external resource', one: 'ResourceChange' },
   },
 }
 
@@ -101,7 +120,7 @@ function ref(name: SchemaName): object {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** The schemas as JSON Schema. Fields may be added later, so that none but those that are named is forbidden. */
+/** The schemas as JSON Schema. They allow unknown fields, because later versions can add fields. */
 function jsonSchemas(): object {
   return Object.fromEntries(
     Object.entries(SCHEMAS).map(([name, schema]) => {
@@ -111,7 +130,7 @@ function jsonSchemas(): object {
   )
 }
 
-/** Leaves out the bounds of safe integers and the marks of read-only types, which mean nothing to a reader. */
+/** Removes the bounds of safe integers and the marks of read-only types, which have no meaning for a reader. */
 function simplify({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   delete jsonSchema.readOnly
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

@@ -1,4 +1,4 @@
-// The answer of each path of the admin API, as a value; server.ts writes it.
+// Makes the answer of each path of the admin API, as a value. server.ts writes the answer.
 
 import type { IncomingMessage } from 'node:http'
 import { askBody } from './ask.ts'
@@ -9,13 +9,11 @@ import { changeResource, RESOURCE_PATH } from './resources.ts'
 import { keptLines, type FlowQuery } from './flow-stream.ts'
 import type { AdminState } from './state.ts'
 import { datapathRows } from './views/datapath.ts'
-import { endpointRows } from './views/endpoints.ts'
+import { endpointRows, resourceRows } from './views/endpoints.ts'
 import { FLOW_FILTERS } from './views/flows.ts'
-import { identityRows } from './views/identities.ts'
-import { ipcacheRows } from './views/ipcache.ts'
+import { identityRows, ipcacheRows } from './views/ipcache.ts'
 import { nameRows } from './views/names.ts'
 import { policyRows } from './views/policies.ts'
-import { resourceRows } from './views/resources.ts'
 import type { Rows } from './views/rows.ts'
 import { selectorRows } from './views/selectors.ts'
 import { statusView } from './views/status.ts'
@@ -23,13 +21,13 @@ import { differenceRows } from './views/verify.ts'
 import { waitRealized } from './wait.ts'
 
 export type Answer =
-  /** A list, streamed. */
+  /** A list, which is streamed. */
   | { readonly kind: 'rows'; readonly rows: Rows<object> }
-  /** One object whose field `name` is a list that takes long to make and is short. */
+  /** One object, whose field `name` is a short list that takes long to make. */
   | { readonly kind: 'gathered'; readonly name: string; readonly rows: Rows<object> }
   | { readonly kind: 'object'; readonly value: object }
   | { readonly kind: 'flows'; readonly query: FlowQuery }
-  /** JSON lines as they are on disk. */
+  /** JSON lines, unchanged from disk. */
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
   | { readonly kind: 'error'; readonly status: number; readonly error: string }
 
@@ -66,7 +64,7 @@ const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/detach', (state) => detach(state)],
 ])
 
-/** The answer to a request; unknown paths and methods are answers too. */
+/** Returns the answer to a request. An unknown path or method is answered with an error. */
 export async function route(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://admin')
   if (pathname.startsWith(RESOURCE_PATH)) return await resource(state, pathname, request)

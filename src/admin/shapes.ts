@@ -1,7 +1,7 @@
-// The JSON that the admin API gives and `namegate get` prints (docs/spec/promises "Outside contracts"): fixed, other
-// programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and selector texts are
-// lower-case without final dot. These schemas are the one source: types of the views, of the CLI and of the library are inferred
-// from them, and openapi.ts makes the OpenAPI document of them. Only openapi.ts loads this file; the others import types.
+// Defines the JSON that the admin API returns and `namegate get` prints (docs/spec/promises "Outside contracts"). The forms are fixed,
+// because other programs read them. Times are RFC 3339 in UTC, addresses RFC 5952, and prefixes have a length. Names and selector texts are
+// in lower case without final dot. The types of the views, of the CLI and of the library are inferred from these schemas, and openapi.ts
+// makes the OpenAPI document from them. Only openapi.ts loads this file at run time; other files import types.
 
 import { z } from 'zod'
 
@@ -13,7 +13,7 @@ const numbers = z.array(whole).readonly()
 const time = text.meta({ format: 'date-time' })
 const mapping = z.record(z.string(), text).readonly()
 
-/** An object with these fields. */
+/** A schema of an object with these fields. */
 function shape<Fields extends z.ZodRawShape>(fields: Fields) {
   return z.object(fields).readonly()
 }
@@ -29,13 +29,15 @@ const endpoint = shape({
   labels: texts,
   enforcing: flag,
   reason: text.describe(
-    'Why it is not enforcing, and which setting of the endpoint, the node or a policy audits it; mostly empty',
+    'Why the endpoint is not enforced, and which setting of the endpoint, the node or a policy audits it. Empty if neither is the case',
   ),
   audit: flag,
   policies: texts,
   policyRevision: whole,
   realizedRevision: whole,
-  adoptedFlows: whole.describe('Flows that are older than its enforcement and still pass'),
+  adoptedFlows: whole.describe(
+    'Connections that are older than the enforcement of the endpoint and are still allowed',
+  ),
 })
 
 const resource = shape({
@@ -43,14 +45,14 @@ const resource = shape({
   addresses: texts,
   labels: texts,
   origin: z.enum(['file', 'api']),
-  expires: time.nullable().describe('Null when it has no end'),
+  expires: time.nullable().describe('Null if the resource has no end'),
 })
 
 const resourceChange = shape({
   name: text,
-  changed: flag.describe('False: it was the same before, perhaps with another end'),
-  expires: time.nullable().describe('Null when it has no end, or is removed'),
-  revision: whole.describe('Revision of the datapath that enforces it'),
+  changed: flag.describe('False if the resource was the same before, except perhaps for its end'),
+  expires: time.nullable().describe('Null if the resource has no end, or was removed'),
+  revision: whole.describe('Revision of the datapath that contains the change'),
   refused: whole.describe('Entries that the datapath refuses at present'),
 })
 
@@ -59,25 +61,31 @@ const policy = shape({
   namespace: text.nullable().describe('Null for a clusterwide policy'),
   kind: text.nullable(),
   file: text,
-  endpoints: whole.describe('How many it selects'),
+  endpoints: whole.describe('How many endpoints the policy selects'),
   selectors: texts,
-  unseen: texts.describe('Name selectors that no answered name matched since they came into force'),
-  audited: flag.describe('Its annotation namegate.io/audit is set: it denies nothing'),
+  unseen: texts.describe(
+    'Selectors for names that have matched no answered name since they came into force',
+  ),
+  audited: flag.describe(
+    'True if the annotation namegate.io/audit of the policy is set, so that the policy denies nothing',
+  ),
   state: z.enum(['in-force', 'last-good', 'rejected']),
-  error: text.nullable().describe('`file:line:column: message`, one a line'),
+  error: text.nullable().describe('One line `file:line:column: message` per fault'),
 })
 
 const selector = shape({
   selector: text,
   kind: z
     .enum(['fqdn', 'cidr', 'endpoints', 'named'])
-    .describe('`named`: what each endpoint with `default-egress: allow-named` learned'),
+    .describe(
+      '`named` selects, for each endpoint with `default-egress: allow-named`, what this endpoint learned',
+    ),
   identities: numbers,
-  names: whole.describe('Known names that it matches; 0 for a CIDR'),
+  names: whole.describe('How many known names the selector matches. 0 for a CIDR'),
   seen: flag
     .nullable()
     .describe(
-      'Whether an answered name matched it since it came into force; null if it is no name',
+      'True if the selector has matched an answered name since it came into force. Null if it is not for names',
     ),
   policies: texts,
 })
@@ -99,7 +107,9 @@ const prefix = shape({
   labels: texts,
   owners: list({ kind: text, name: text, labels: texts }),
   endpoint: text
-    .describe('The only endpoint that sees the prefix so; absent where it holds for the node')
+    .describe(
+      'The only endpoint for which this row applies. Absent if the row applies to the whole node',
+    )
     .exactOptional(),
 })
 
@@ -121,8 +131,8 @@ const difference = shape({
     ...(['tc', 'cgroup', 'netfilter', 'ng_config', 'ng_gate', 'ng_listeners'] as const),
   ]),
   key: text,
-  want: text.nullable().describe('Null: it should not be there'),
-  have: text.nullable().describe('Null: it is not there'),
+  want: text.nullable().describe('Null if the entry should not exist'),
+  have: text.nullable().describe('Null if the entry does not exist'),
 })
 
 const status = shape({
@@ -135,13 +145,13 @@ const status = shape({
   mode: z.enum(['enforce', 'audit', 'bypass']),
   datapath: shape({
     kind: text,
-    revision: whole.describe('The last one in force'),
-    desiredRevision: whole.describe('The one that will have all changes of now'),
-    refused: whole.describe('Entries that it refuses at present'),
-    stalled: flag.describe('Whether a commit has taken longer than a second'),
-    held: whole.describe('Answers that wait for it'),
+    revision: whole.describe('The last revision that the datapath confirmed'),
+    desiredRevision: whole.describe('The revision that will contain every change up to now'),
+    refused: whole.describe('Entries that the datapath refuses at present'),
+    stalled: flag.describe('True while a commit takes longer than a second'),
+    held: whole.describe('Answers that are held until the datapath confirms their addresses'),
     repaired: whole.describe(
-      'Entries that another program changed or deleted, and that were repaired',
+      'Entries that another program changed or deleted, and that namegate restored',
     ),
   }),
   policyRevision: whole,
@@ -149,15 +159,15 @@ const status = shape({
   endpoints: shape({ known: whole, enforcing: whole }),
   policies: whole,
   listeners: texts.describe(
-    '`127.0.0.1:53`, with another mode than explicit `0.0.0.0:10053 (tproxy)`',
+    'For example `127.0.0.1:53`, or `0.0.0.0:10053 (tproxy)` for a mode other than explicit',
   ),
-  interception: text.nullable().describe('Null when no listener has a transparent mode'),
+  interception: text.nullable().describe('Null if no listener has the mode tproxy or redirect'),
   upstreams: list({
     address: text,
-    answered: flag.nullable().describe('Null before it was asked'),
+    answered: flag.nullable().describe('Null while the first answer can still come'),
     state: z.enum(['up', 'failing', 'down']),
-    first: flag.describe('Whether new queries ask it first'),
-    rttMs: z.number().nullable().describe('Null before its first answer'),
+    first: flag.describe('True if new queries ask this server first'),
+    rttMs: z.number().nullable().describe('Null before the first answer of the server'),
     failures: whole,
   }),
   kept: shape({
@@ -168,7 +178,7 @@ const status = shape({
     faults: whole,
   })
     .nullable()
-    .describe('The state folder; null where nothing is kept over restarts'),
+    .describe('The state folder. Null if nothing is kept over restarts'),
   restart: shape({
     phase: z.enum(['pairs', 'claims', 'grace', 'leaving', 'done']),
     restored: whole,
@@ -178,17 +188,17 @@ const status = shape({
   })
     .nullable()
     .describe(
-      'Progress in restoring what the daemon before knew and enforced; null where nothing is kept',
+      'Progress in restoring what the previous daemon knew and enforced. Null if nothing is kept over restarts',
     ),
   identityFallbacks: whole.describe(
-    'Addresses that got a fallback identity with fewer fqdn labels',
+    'How often a label set got a fallback identity with fewer fqdn labels',
   ),
   limits: list({
     limit: text,
-    use: z.number().nullable().describe('Null where only hits are known'),
+    use: z.number().nullable().describe('Null if only the hits are known'),
     bound: whole,
     hits: whole,
-  }).describe('Bounds that are used by 80 % or more, and those that were hit since the start'),
+  }).describe('Bounds of which at least 80 % are in use, and bounds that were hit since the start'),
   faults: list({ file: text, line: whole, column: whole, message: text }),
   warnings: texts,
 })
@@ -205,9 +215,19 @@ const explanation = shape({
   notes: texts,
 })
 
+const verify = shape({ differences: z.array(difference).readonly() })
+
+const auditResult = shape({
+  on: flag.nullable().describe('Null if the setting was reset'),
+  mode: z.enum(['enforce', 'audit', 'bypass']),
+  endpoints: texts.describe('Known endpoints to which the setting applies'),
+})
+
+const ownAnswer = shape({ answer: text.nullable() })
+
 const optional = text.exactOptional()
 
-/** Schemas of bodies, by their names in the OpenAPI document. */
+/** The schemas of bodies, by their names in the OpenAPI document. */
 export const SCHEMAS = {
   Endpoint: endpoint,
   Policy: policy,
@@ -224,7 +244,7 @@ export const SCHEMAS = {
   }),
   ResourceChange: resourceChange,
   Entry: entry,
-  Verify: shape({ differences: z.array(difference).readonly() }),
+  Verify: verify,
   Status: status,
   Question: shape({
     endpoint: text,
@@ -236,7 +256,7 @@ export const SCHEMAS = {
     port: optional,
   }),
   OwnQuestion: shape({ endpoint: text, query: text, protocol: optional, server: optional }),
-  OwnAnswer: shape({ answer: text.nullable() }),
+  OwnAnswer: ownAnswer,
   Explanation: explanation,
   Mode: shape({ mode: z.enum(['enforce', 'audit', 'bypass', 'pinned']) }),
   Audit: shape({
@@ -245,6 +265,7 @@ export const SCHEMAS = {
     name: optional,
     matchLabels: mapping.exactOptional(),
   }),
+  AuditResult: auditResult,
 } as const
 
 export type EndpointShape = z.infer<typeof endpoint>
@@ -255,7 +276,10 @@ export type SelectorShape = z.infer<typeof selector>
 export type NameShape = z.infer<typeof name>
 export type IpcacheShape = z.infer<typeof prefix>
 export type IdentityShape = z.infer<typeof identity>
-/** One entry that is enforced now. */
+/** One entry that the datapath enforces now. */
 export type DatapathShape = z.infer<typeof entry>
 export type DifferenceShape = z.infer<typeof difference>
+export type VerifyShape = z.infer<typeof verify>
+export type AuditResultShape = z.infer<typeof auditResult>
+export type OwnAnswerShape = z.infer<typeof ownAnswer>
 export type StatusShape = z.infer<typeof status>

@@ -1,4 +1,5 @@
-// Asks one server one question, over UDP or TCP, with a time limit. For `namegate ask`; the proxy has its own transports.
+// `askServer` asks one server one question, over UDP or TCP, with a time limit. `namegate ask` uses this code. The proxy has transports of
+// its own.
 
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
@@ -8,10 +9,10 @@ import { formatAddress } from '../core/ip.ts'
 import { formatSocketAddress, type SocketAddress } from '../core/socket-address.ts'
 
 const LIMIT_MS = 6000
-/** Octets of the id, and of a frame's length (RFC 1035 4.2.2). */
+/** The octets of a message's id. Also the octets of the length in front of a message over TCP (RFC 1035 4.2.2). */
 const TWO = 2
 
-/** The answer's octets; throws UnavailableError when there is none. */
+/** Sends `query` (wire format) and returns the answer (wire format). Throws UnavailableError if no answer comes within 6 s. */
 export async function askServer(
   server: SocketAddress,
   query: Uint8Array,
@@ -23,7 +24,7 @@ export async function askServer(
       close()
       reject(new UnavailableError(`No answer from ${where}: ${reason}`))
     }
-    const timer = systemClock.after(LIMIT_MS, () => fail(`nothing came in ${LIMIT_MS / 1000} s`))
+    const timer = systemClock.after(LIMIT_MS, () => fail(`no answer in ${LIMIT_MS / 1000} s`))
     const done = (answer: Uint8Array): void => {
       close()
       resolve(answer)
@@ -35,7 +36,7 @@ export async function askServer(
       timer.cancel()
       stop()
     }
-    // The clock's timers don't keep a process alive; the socket does.
+    // The open socket keeps the process alive until an answer arrives or the time is over. The clock's timers do not keep it alive.
   })
 }
 

@@ -1,5 +1,5 @@
-// The connection of commands to the daemon: HTTP over its UNIX socket. A daemon that is absent or silent (silence.ts) is an
-// UnavailableError with the remedy.
+// A Client connects commands with the daemon, by HTTP over the daemon's UNIX socket. If no daemon runs, or the daemon is silent
+// (silence.ts), its functions throw an UnavailableError that names the remedy.
 
 import { request, type IncomingMessage } from 'node:http'
 import { messageOf, UnavailableError, UsageError } from '../core/errors.ts'
@@ -8,14 +8,15 @@ import { DEFAULT_SOCKET, findConfigFile, givenSocket, type SocketPlace } from '.
 import { SilenceWatch, SilentDaemonError } from './silence.ts'
 
 export interface RequestOptions {
-  /** Sent as JSON; without it the request has no body. */
+  /** A value that is sent as JSON. If undefined, the request has no body. */
   readonly body?: object | undefined
-  /** POST with a body, else GET. */
+  /** If absent: POST for a request with a body, else GET. */
   readonly method?: 'PUT' | 'DELETE'
-  /** Milliseconds without a first octet of the answer; none: as long as the daemon works. */
+  /** The longest time until the first octet of the answer, in milliseconds. If undefined, there is no limit while the daemon works. */
   readonly timeoutMs?: number
 }
 
+/** Sends requests to one daemon. Every request has a connection of its own. */
 export class Client {
   readonly socket: string
   readonly #place: SocketPlace
@@ -25,20 +26,23 @@ export class Client {
     this.#place = place
   }
 
-  /** The answer's body as it comes. */
+  /** Sends a request and returns the body of the reply piece by piece. Throws UsageError or UnavailableError if the daemon refuses. */
   async open(path: string, options: RequestOptions = {}): Promise<AsyncIterable<string>> {
     const { status, body } = await this.#send(path, options)
     if (status === 200) return body
     throw refusal(status, await gather(body))
   }
 
-  /** The whole answer, read as JSON. */
+  /** Sends a request and returns the whole reply, parsed as JSON. Throws the same errors as `open`. */
   async get(path: string, options: RequestOptions = {}): Promise<unknown> {
     const body: unknown = JSON.parse(await gather(await this.open(path, options)))
     return body
   }
 
-  /** Puts a body in the place of what is there, or takes it away; undefined: there was nothing. */
+  /**
+   * With `given`, sets the object at `path` (PUT). Without it, removes the object (DELETE), and returns undefined if there was nothing to
+   * remove. Otherwise returns the reply, parsed as JSON. Throws the same errors as `open`.
+   */
   async change(path: string, given: object | undefined): Promise<unknown> {
     const method = given === undefined ? 'DELETE' : 'PUT'
     const { status, body } = await this.#send(path, { body: given, method })
@@ -63,7 +67,7 @@ export class Client {
       let answer: IncomingMessage | undefined
       const watch = new SilenceWatch(socket, (error) => (answer ?? sent).destroy(error))
       sent.once('response', (response) => {
-        // The time limit is for the first octet; a stream that is followed may be silent.
+        // The time limit is only for the first octet, because a stream of flows can be silent for a long time.
         sent.removeAllListeners('timeout')
         watch.heard()
         answer = response
@@ -84,7 +88,7 @@ interface Reply {
   readonly body: AsyncIterable<string>
 }
 
-/** The daemon's socket as options, environment or the configuration say it; that is then read and must be right. */
+/** Finds the daemon's socket by option, environment or configuration. Throws InvalidInputError if the configuration has faults. */
 export async function openClient({ texts: options }: ParsedArguments): Promise<Client> {
   const given = givenSocket(options.get('socket'))
   if (given !== undefined) return new Client(given)
@@ -123,7 +127,7 @@ async function gather(parts: AsyncIterable<string>): Promise<string> {
   return all
 }
 
-/** What the daemon's refusal means for the exit code: the caller's fault, or something that can't be done. */
+/** Returns the error for a refusal of the daemon: UsageError for wrong input of the user, else UnavailableError. */
 function refusal(status: number, body: string): Error {
   const reason = reasonIn(body) ?? `the daemon answered with status ${status}`
   return status === 400 || status === 404 ? new UsageError(reason) : new UnavailableError(reason)
@@ -135,7 +139,7 @@ function reasonIn(body: string): string | undefined {
     if (typeof parsed === 'object' && parsed !== null && 'error' in parsed)
       return String(parsed.error)
   } catch {
-    // Not ours, or cut short: the status says enough.
+    // The body comes from another kind of server, or is not complete. The status is enough.
   }
   return undefined
 }
@@ -148,7 +152,7 @@ function cannotReach({ path, named }: SocketPlace, error: NodeJS.ErrnoException)
     code === 'ENOENT'
       ? `No daemon at ${path}: there is no such socket: start one with 'namegate run', or give --socket or --config${whose}`
       : code === 'ECONNREFUSED'
-        ? `No daemon at ${path}: the one that made it has ended: start one with 'namegate run'${whose}`
+        ? `No daemon at ${path}: the daemon of this socket has ended: start one with 'namegate run'${whose}`
         : code === 'EACCES' || code === 'EPERM'
           ? `Cannot reach the daemon at ${path}: permission denied: run as the daemon's user or root${whose}`
           : `Cannot reach the daemon at ${path}: ${message}${whose}`,

@@ -1,5 +1,5 @@
-// All commands, in the order in which help lists them, and the way from a word to its command. What a command does is
-// loaded when it is called, so that a command that needs little starts at once.
+// COMMANDS lists all commands, in the order of help. `findCommand` finds the command for the words of a command line. The code of a command
+// is loaded only when the command is called, so that a small command starts at once.
 
 import { UsageError } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
@@ -21,7 +21,7 @@ import { completionScript, listText, manPage } from './reference.ts'
 
 const VERSION_COMMAND: ParsedCommand = {
   name: 'version',
-  summary: 'version of this program',
+  summary: 'print the version of this program',
   synopsis: ['version'],
   about: 'Prints the version of this program.',
   options: { output: json('{"version", "node"} on stdout'), config: UNUSED_CONFIG },
@@ -37,7 +37,7 @@ const VERSION_COMMAND: ParsedCommand = {
 
 const COMPLETION: ParsedCommand = {
   name: 'completion',
-  summary: 'completion for bash',
+  summary: 'print the completion script for bash',
   synopsis: ['completion [bash]'],
   about: 'Prints completion for bash.',
   options: { config: UNUSED_CONFIG },
@@ -55,7 +55,7 @@ const COMPLETION: ParsedCommand = {
 
 const HELP: ParsedCommand = {
   name: 'help',
-  summary: 'this list, the help of a command, or the man page',
+  summary: 'print this list, the help of a command, or the man page',
   synopsis: ['help [COMMAND]', 'help --man'],
   about: 'Lists all commands.',
   options: { man: flag('print the man page'), config: UNUSED_CONFIG },
@@ -67,6 +67,7 @@ const HELP: ParsedCommand = {
   },
 }
 
+/** All commands, in the order of help. */
 export const COMMANDS: readonly CommandSpec[] = [
   RUN,
   EXEC,
@@ -87,14 +88,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   HELP,
 ]
 
-/** Words that stand for a command. */
+/** Options that mean a command. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['--help', 'help'],
   ['-h', 'help'],
   ['--version', 'version'],
 ])
 
-/** The command that the program's arguments name; throws UsageError when there is none. */
+/** Returns the command that the program's arguments name, and its own arguments. Throws UsageError for an unknown command. */
 export function findCommand(args: readonly string[]): {
   readonly command: Command
   readonly args: readonly string[]
@@ -105,7 +106,7 @@ export function findCommand(args: readonly string[]): {
   const [topic] = rest
   if (name === 'help' && topic !== undefined) {
     if (!topic.startsWith('-')) return findCommand([...rest, '--help'])
-    // The list is the help of `help`.
+    // The help of `help` is the list of commands.
     if (ALIASES.get(topic) === 'help') return findCommand(['help'])
   }
   const known = COMMANDS.find((each) => each.name === name)

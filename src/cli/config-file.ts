@@ -1,26 +1,40 @@
-// Finds the configuration and the socket that a command uses. Loads little, because break glass needs it. bin/namegate searches for
-// the configuration in the same order.
+// This file finds and reads the configuration that a command uses, and finds the daemon's socket. The parser is loaded only when a file is
+// read, because break-glass mode needs only the name of the file. The script bin/namegate searches for the file in the same order.
 
 import { existsSync } from 'node:fs'
+import type { Config } from '../config/config.ts'
 
-/** In the working directory, and where the units have it. */
+/** Where the configuration is searched: in the working directory, and where the systemd units expect it. */
 export const CONFIG_FILES = ['config/namegate.yaml', '/etc/namegate/namegate.yaml'] as const
-/** Where the units have it. */
+/** The daemon's socket with the systemd units. */
 export const DEFAULT_SOCKET = '/run/namegate/admin.sock'
 
-/** The file of --config, of $NAMEGATE_CONFIG, or the first of CONFIG_FILES that is there; undefined when none is. */
-export function findConfigFile(given: string | undefined): string | undefined {
-  const named = given ?? process.env['NAMEGATE_CONFIG']
-  return named === undefined || named === '' ? CONFIG_FILES.find((file) => existsSync(file)) : named
+/** Returns the file of --config, else of $NAMEGATE_CONFIG, else the first of CONFIG_FILES that exists. Undefined if there is none. */
+export function findConfigFile(option: string | undefined): string | undefined {
+  return namedConfigFile(option) ?? CONFIG_FILES.find((file) => existsSync(file))
 }
 
-/** Where the daemon is, and what says so, as `of config/namegate.yaml`. */
+/** Returns the file of --config, else of $NAMEGATE_CONFIG, else undefined. For commands that check policy without a daemon. */
+export function namedConfigFile(option: string | undefined): string | undefined {
+  const file = option ?? process.env['NAMEGATE_CONFIG']
+  return file === '' ? undefined : file
+}
+
+/** Returns the configuration of findConfigFile, else the built-in defaults. Throws InvalidInputError with the faults of the file. */
+export async function readConfig(option: string | undefined): Promise<Config> {
+  const file = findConfigFile(option)
+  const { defaultConfig, loadConfig } = await import('../config/load.ts')
+  if (file !== undefined) return loadConfig(file)
+  return { ...defaultConfig(), admin: { socket: DEFAULT_SOCKET } }
+}
+
+/** The path of the daemon's socket, and words for messages that say who named the path, such as `of config/namegate.yaml`. */
 export interface SocketPlace {
   readonly path: string
   readonly named: string
 }
 
-/** The socket of --socket or of $NAMEGATE_SOCKET; undefined: the configuration says it. */
+/** Returns the socket of --socket, else of $NAMEGATE_SOCKET. If undefined, the configuration names the socket. */
 export function givenSocket(option: string | undefined): SocketPlace | undefined {
   if (option !== undefined) return { path: option, named: 'of --socket' }
   const path = process.env['NAMEGATE_SOCKET'] ?? ''

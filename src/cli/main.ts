@@ -1,10 +1,23 @@
-// Runs a command and returns its exit code. Errors get their exit code here, in one place.
+// `runCommand` runs a command with the process's stdout and stderr, and returns its exit code. Only this file translates errors into exit
+// codes. If the reader of stdout has ended (`namegate get names | head`), the process ends with exit code 0. If a write fails for another
+// reason, such as a full disk, the process ends with exit code 3. The daemon does not use this code for its log.
 
-import { InvalidInputError, UnavailableError, UsageError } from '../core/errors.ts'
-import { EXIT_UNAVAILABLE, EXIT_USAGE, type Command } from './command.ts'
-import { processOutput } from './process-output.ts'
+import {
+  InvalidInputError,
+  messageOf,
+  systemCodeOf,
+  UnavailableError,
+  UsageError,
+} from '../core/errors.ts'
+import {
+  EXIT_OK,
+  EXIT_UNAVAILABLE,
+  EXIT_USAGE,
+  type Command,
+  type CommandOutput,
+} from './command.ts'
 
-/** Runs the command that is found; `find` may throw UsageError. */
+/** Runs the command that `find` returns, and returns the exit code. Writes errors of `find` and of the command to stderr. */
 export async function runCommand(
   find: () => { readonly command: Command; readonly args: readonly string[] },
 ): Promise<number> {
@@ -19,3 +32,24 @@ export async function runCommand(
     return known ? EXIT_USAGE : EXIT_UNAVAILABLE
   }
 }
+
+const processOutput: CommandOutput = {
+  stdout: (text) => void process.stdout.write(text, failed),
+  stderr: (text) => void process.stderr.write(text),
+}
+
+/** Resolves when the kernel has everything that was written to stdout. If the kernel refuses a write, the process ends instead. */
+export async function written(): Promise<void> {
+  await new Promise<void>((done) => process.stdout.write('', () => done()))
+}
+
+function failed(error: unknown): void {
+  if (error === undefined || error === null) return
+  if (systemCodeOf(error) === 'EPIPE') process.exit(EXIT_OK)
+  process.stderr.write(`namegate: Cannot write to standard output: ${messageOf(error)}\n`)
+  process.exit(EXIT_UNAVAILABLE)
+}
+
+// The callback of a write reports its failure, so the event of the stream is ignored.
+process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)

@@ -1,40 +1,41 @@
-// The texts of a command, and what is made from them: help, completion for bash, the man page, and the table of commands in the
-// README. Pure.
+// This file defines the texts of a command, and makes pages from them: help, completion for bash, the man page, and the table of commands
+// in the README. The functions have no side effects.
 
-/** One option. A line break in `about` continues it on the next line of the help. */
+/** One option. A line break in `about` is a line break in the help. */
 export interface CommandOption {
   readonly kind: 'flag' | 'text' | 'list'
-  /** How help names the value; undefined for a flag. */
+  /** The word for the value in help, such as FILE. Undefined for a flag. */
   readonly value?: string
   readonly short?: string
   readonly about: string
 }
 
+/** The texts of a command or of a verb of a command. */
 export interface CommandTexts {
   /** One word, or two for a verb of a command: `status`, `policy check`. */
   readonly name: string
-  /** Half a sentence for lists of commands. */
+  /** A few words about the command for lists of commands. They begin in lower case and end without a full stop. */
   readonly summary: string
-  /** Forms of use without the name `namegate` and without the options that many commands share. */
+  /** The forms of the command line, without `namegate`, and without the options that many commands share. */
   readonly synopsis: readonly string[]
   readonly about: string
   readonly options: Readonly<Record<string, CommandOption>>
-  /** Meanings of its exit codes; empty: 0 or an error that every command has. */
+  /** The meanings of the exit codes. Empty if the command has only 0 and the errors that every command has. */
   readonly exitCodes: string
-  /** Lines for a shell. */
+  /** Examples, each one a line for a shell. */
   readonly examples: readonly string[]
-  /** Words that may follow, for completion. */
+  /** Words that completion offers after the command. */
   readonly words?: readonly string[]
-  /** Page of documentation. */
+  /** The path of the page that documents the command. */
   readonly docs?: string
-  /** Verbs that are commands themselves. */
+  /** Verbs with texts of their own, such as `policy check`. */
   readonly verbs?: readonly CommandTexts[]
 }
 
-/** Width of an option's name in help, unless a longer one is there. */
+/** The least width of the column of options in help. */
 const OPTION_WIDTH = 16
 
-/** The help of one command. */
+/** Returns the help of one command. */
 export function helpOf(spec: CommandTexts): string {
   const verbs = spec.verbs === undefined ? '' : `${rowsOf(spec.verbs)}\n`
   const codes = spec.exitCodes === '' ? '' : `Exit codes: ${spec.exitCodes}\n\n`
@@ -42,7 +43,7 @@ export function helpOf(spec: CommandTexts): string {
   return `${usageOf(spec)}\n\n${verbs}${spec.about}\n\nOptions:\n${optionsText(spec)}\n${codes}Examples:\n${examples}`
 }
 
-/** `Usage: namegate status [--ready] [-o json]`, a line for each form. */
+/** Returns a text such as `Usage: namegate status [--ready] [-o json]`, with one line for each form. */
 export function usageOf(spec: CommandTexts): string {
   const shared = sharedOptions(spec)
   return spec.synopsis
@@ -50,7 +51,7 @@ export function usageOf(spec: CommandTexts): string {
     .join('\n')
 }
 
-/** All commands, for `namegate help`. */
+/** Returns the list of all commands, for `namegate help`. */
 export function listText(specs: readonly CommandTexts[]): string {
   return `namegate: DNS names in, kernel identities out, and no answer leaves before the kernel knows it.
 
@@ -66,13 +67,13 @@ Examples:
 `
 }
 
-const SHARED_TEXT = `Every command takes --help, --config FILE and, where it reads, -o json; those that ask a daemon --socket PATH.
-'namegate help COMMAND' tells more; 'namegate help --man' prints the man page.
+const SHARED_TEXT = `Every command takes --help and --config FILE. Commands that print data take -o json, and commands that ask a daemon take
+--socket PATH. 'namegate help COMMAND' prints the help of one command; 'namegate help --man' prints the man page.
 
 Exit codes: 0 ok; 1 negative result (denied, differs, not ready, faults); 2 wrong use or invalid input; 3 could
 not be done (no daemon, no privilege, port taken, kernel refused).`
 
-/** The table of commands in the README. */
+/** Returns the table of commands in the README. */
 export function readmeTable(specs: readonly CommandTexts[]): string {
   const rows = leavesOf(specs).map(({ name, summary, docs }) => {
     const title = `\`${name}\``
@@ -81,7 +82,7 @@ export function readmeTable(specs: readonly CommandTexts[]): string {
   return `| command | does |\n|---|---|\n${rows.join('')}`
 }
 
-/** A function for bash that completes commands, verbs and options. */
+/** Returns a script for bash that completes commands, verbs and options. */
 export function completionScript(specs: readonly CommandTexts[]): string {
   const names = specs.map(({ name }) => name).join(' ')
   const cases = specs
@@ -105,7 +106,7 @@ complete -F _namegate namegate
 `
 }
 
-/** The man page of all commands, in the macros of man(7). */
+/** Returns the man page of all commands, in the macros of man(7). */
 export function manPage(specs: readonly CommandTexts[], version: string): string {
   const sections = leavesOf(specs).map((spec) => {
     const codes = spec.exitCodes === '' ? '' : `.PP\nExit codes: ${roff(spec.exitCodes)}\n`
@@ -125,7 +126,7 @@ ${roff(SHARED_TEXT)}
 ${sections.join('')}`
 }
 
-/** Text in which roff reads nothing but text. */
+/** Returns the text with everything escaped that roff would read as a macro. */
 function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')
@@ -133,7 +134,7 @@ function roff(text: string): string {
     .replaceAll(/^([.'])/gm, '\\&$1')
 }
 
-/** Commands and, in the place of those that have verbs, their verbs. */
+/** Returns the commands. A command with verbs is replaced by its verbs. */
 function leavesOf(specs: readonly CommandTexts[]): readonly CommandTexts[] {
   return specs.flatMap((spec) => spec.verbs ?? [spec])
 }
@@ -143,14 +144,14 @@ function rowsOf(specs: readonly CommandTexts[]): string {
   return specs.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}\n`).join('')
 }
 
-/** Options that many commands share, which the synopsis leaves out. */
+/** Returns the shared options of a command, which its synopsis leaves out. */
 function sharedOptions({ options: { output, config, socket } }: CommandTexts): string {
   const json = output === undefined ? '' : ' [-o json]'
   if (socket !== undefined) return `${json} [--config FILE | --socket PATH]`
   return config === undefined || config.about === UNUSED ? json : `${json} [--config FILE]`
 }
 
-/** What help says of `--config` where a command takes it because all do. */
+/** The help for `--config` of commands that accept the option but do not use it. */
 export const UNUSED = 'accepted, not used'
 
 function optionsText({ options }: CommandTexts): string {
@@ -170,7 +171,7 @@ function label(name: string, { short, value }: CommandOption): string {
   return value === undefined ? long : `${long} ${value}`
 }
 
-/** Words that completion offers behind a command. */
+/** Returns the words that completion offers after a command. */
 function wordsOf(spec: CommandTexts): readonly string[] {
   const verbs = spec.verbs ?? []
   const options = [spec, ...verbs].flatMap((each) => Object.keys(each.options))

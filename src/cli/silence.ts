@@ -1,18 +1,18 @@
-// Finds out whether a silent daemon still works. Long lists, waits and followed flows are silent for long, and so is a daemon that
-// hangs. After half of the time a small request goes to the daemon on its own connection. While the daemon answers those, the
-// command waits.
+// A SilenceWatch finds out whether a silent daemon still works. A daemon sends nothing for a long time when it makes a long list, waits, or
+// has no new flow, but also when it hangs. After half of the time limit, the SilenceWatch sends a small request to the daemon on a
+// connection of its own. The command continues to wait as long as the daemon answers these requests.
 
 import { request } from 'node:http'
 import { systemClock, type Timer } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
 
-/** Without an octet, until a daemon counts as one that does not answer. */
+/** If a daemon sends no octet for this time (in milliseconds), the command reports that it does not answer. */
 export const SILENT_MS = 5000
 
-/** There is a daemon, and it does not answer. */
+/** The error that a daemon runs but does not answer. */
 export class SilentDaemonError extends UnavailableError {
-  /** `daemon (pid 12)` */
+  /** A text such as `daemon (pid 12)`. */
   readonly who: string
 
   constructor(socket: string, ms: number) {
@@ -20,13 +20,13 @@ export class SilentDaemonError extends UnavailableError {
     const who = pid === undefined ? 'daemon' : `daemon (pid ${pid})`
     const end = pid === undefined ? 'kill it with SIGKILL' : `kill -KILL ${pid}`
     super(
-      `The ${who} at ${socket} does not answer: nothing came in ${ms} ms, so it hangs, is stopped or very busy: ${end} and start it again; what the kernel enforces stays in force, and 'namegate datapath mode' changes it without a daemon`,
+      `The ${who} at ${socket} does not answer: nothing came for ${ms} ms, so the daemon hangs, is stopped or is very busy: ${end} and start it again. The kernel continues to enforce, and 'namegate datapath mode' changes it without a daemon`,
     )
     this.who = who
   }
 }
 
-/** Looks after one request until `stop`. */
+/** Watches one request until `stop`. Calls `onSilent` once if the daemon does not answer. */
 export class SilenceWatch {
   readonly #socket: string
   readonly #onSilent: (error: SilentDaemonError) => void
@@ -39,7 +39,7 @@ export class SilenceWatch {
     this.heard()
   }
 
-  /** The daemon said something. */
+  /** Restarts the time limit. Call this when the daemon has sent something. */
   heard(): void {
     this.#timer?.cancel()
     if (this.#isOver) return
@@ -59,7 +59,7 @@ export class SilenceWatch {
       this.stop()
       this.#onSilent(new SilentDaemonError(this.#socket, SILENT_MS))
     })
-    // A refusal is an answer, too: one that ended is seen by the request itself.
+    // An error shows that the daemon does not hang. If the daemon has ended, the watched request fails by itself.
     asked.once('response', (response) => {
       response.resume()
       this.heard()
@@ -69,7 +69,7 @@ export class SilenceWatch {
   }
 }
 
-/** Of whoever listens there; undefined: not to be found out. */
+/** Returns the id of the process that listens on the socket. Undefined if it cannot be found. */
 function pidOf(socket: string): number | undefined {
   const found = isBuilt('posix') ? loadPosix().localOwner(socket) : 0
   return found > 0 ? found : undefined

@@ -1,5 +1,5 @@
-// zod's issues -> faults with a place in the file: what was found, what was expected, and for an unknown key the key that was
-// probably meant.
+// Turns zod's issues into faults with a position in the file. A fault says which value was found and what was expected. For an unknown
+// key, the fault suggests the known key that was probably meant.
 
 import { z } from 'zod'
 import type { Fault } from '../core/errors.ts'
@@ -15,7 +15,7 @@ import {
 
 type Issue = z.core.$ZodIssue
 
-/** Faults in the order of the file; the first of several about one value. */
+/** Returns the faults in the order of the file. If several issues are about one value, only the first of them becomes a fault. */
 export function toFaults(
   schema: z.core.$ZodType,
   document: SourceDocument,
@@ -35,7 +35,7 @@ export function toFaults(
   return faults.sort(byPlace)
 }
 
-/** In the order of the file. */
+/** Compares faults by their place in the file. */
 export function byPlace({ position: a }: Fault, { position: b }: Fault): number {
   return a.line - b.line || a.column - b.column
 }
@@ -59,9 +59,6 @@ function sentence(document: SourceDocument, path: SourcePath, issue: Issue): str
   const found = describeValue(valueAt(document, path))
   const key = path.length === 0 ? '' : `${formatPath(path)}: `
   if (issue.code === 'custom' && issue.params?.['whole'] === true) return key + issue.message
-  if (issue.code === 'custom' && issue.params?.['notBuilt'] === true) {
-    return `${key}${found} ${issue.message}`
-  }
   return `${key}found ${found}, expected ${expectation(issue)}`
 }
 
@@ -84,7 +81,7 @@ function valueAt(document: SourceDocument, path: SourcePath): unknown {
   return value
 }
 
-/** Keys of the mapping at the path in the schema; none when there is no such mapping. */
+/** The keys that the schema allows in the mapping at `path`. Empty when the schema has no mapping there. */
 function knownKeys(schema: z.core.$ZodType, path: SourcePath): readonly string[] {
   let at: z.core.$ZodType | undefined = unwrap(schema)
   for (const step of path) {
@@ -97,8 +94,19 @@ function knownKeys(schema: z.core.$ZodType, path: SourcePath): readonly string[]
 
 function unwrap(schema: z.core.$ZodType | undefined): z.core.$ZodType | undefined {
   let at = schema
-  while (at instanceof z.ZodDefault || at instanceof z.ZodPrefault || at instanceof z.ZodOptional) {
-    at = at.def.innerType
+  for (;;) {
+    if (at instanceof z.ZodPipe) at = at.in
+    else if (isWrapped(at)) at = at.def.innerType
+    else return at
   }
-  return at
+}
+
+function isWrapped(
+  schema: z.core.$ZodType | undefined,
+): schema is z.ZodDefault | z.ZodPrefault | z.ZodOptional {
+  return (
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional
+  )
 }

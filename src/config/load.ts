@@ -1,28 +1,28 @@
-// The configuration file -> Config. All faults of the file are reported at once, each with its place; a faulty file is not used.
-// The result is frozen, because every part of the program reads it.
+// Reads the configuration file as a Config. All faults of the file are reported at once, each with its position. A file with a fault is not
+// used. The result is frozen, because every part of the program reads it.
 
 import { z } from 'zod'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
 import { objectDocument } from '../documents/object-source.ts'
 import type { SourceDocument } from '../documents/source-document.ts'
-import { buildConfig } from './build.ts'
 import type { Config, ListenerConfig } from './config.ts'
 import { byPlace, toFaults } from './faults.ts'
 import { readTextFile } from './files.ts'
-import { ownAddresses } from './own-addresses.ts'
+import { ownAddresses } from './machine.ts'
+import { placeConfig, socketFaults } from './placed.ts'
 import { configSchema } from './schema.ts'
 import { resolveUpstreams, type IsOwnAddress } from './upstreams.ts'
 import { parseYamlDocument } from '../documents/yaml-source.ts'
 
-/** Reads and checks a file; throws InvalidInputError with all its faults. */
+/** Reads and checks a file. Throws InvalidInputError with all faults of the file. */
 export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): Config {
   const read = readTextFile(file)
   if (read.kind === 'bad') throw new InvalidInputError([read.fault])
   return parseConfig(read.text, file, isOwn)
 }
 
-/** Checks a text; faults name it `file`. */
+/** Checks a text. Faults give `file` as the name of the text. Throws InvalidInputError with all faults. */
 export function parseConfig(
   text: string,
   file: string,
@@ -33,7 +33,7 @@ export function parseConfig(
   return checkConfig(document, file, isOwn)
 }
 
-/** Checks an object with the file's keys, and copies it; faults name it `name`. */
+/** Checks and copies an object with the keys of the file. Faults give `name` as its name. Throws InvalidInputError with all faults. */
 export function configFromObject(
   value: unknown,
   name = 'config',
@@ -50,27 +50,27 @@ function checkConfig(document: SourceDocument, file: string, isOwn: IsOwnAddress
   if (!parsed.success) {
     throw new InvalidInputError(toFaults(configSchema, document, parsed.error.issues))
   }
-  const { config, faults: more } = buildConfig(document, file, parsed.data)
+  const config = placeConfig(document, file, parsed.data)
   const { listeners, upstreams } = config
   const servers = upstreams.servers.filter(({ kind }) => kind === 'address')
   const looped = resolveUpstreams(servers, listeners, isOwn, () => []).faults
-  const all = [...more, ...equalListeners(listeners), ...looped]
+  const all = [...socketFaults(document, config), ...equalListeners(listeners), ...looped]
   if (all.length > 0) throw new InvalidInputError(all.sort(byPlace))
   deepFreeze(config)
   return config
 }
 
-/** The configuration of an empty file in the working directory. */
+/** The configuration that an empty file in the working directory would give. */
 export function defaultConfig(): Config {
   return parseConfig('', 'built-in', () => false)
 }
 
-/** JSON Schema (draft 2020-12) of the file. */
+/** The JSON Schema (draft 2020-12) of the file. */
 export function configJsonSchema(): unknown {
   return z.toJSONSchema(configSchema, { io: 'input' })
 }
 
-/** Two listeners with one address and port: the second is the fault. Port 0 is a new port each time. */
+/** If two listeners have the same address and port, the second is a fault. Port 0 is another port for each listener. */
 function equalListeners(listeners: readonly ListenerConfig[]): readonly Fault[] {
   const listenersBefore = new Map<string, ListenerConfig>()
   const faults: Fault[] = []
@@ -89,7 +89,7 @@ function equalListeners(listeners: readonly ListenerConfig[]): readonly Fault[] 
   return faults
 }
 
-/** Freezes plain objects and lists at every depth; octets and maps can not be frozen. */
+/** Freezes plain objects and lists at every depth. Octets and maps cannot be frozen. */
 function deepFreeze(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   if (ArrayBuffer.isView(value) || value instanceof Map) return

@@ -1,10 +1,9 @@
-// Kinds of values of configuration keys, as zod schemas: each with its default, its text and what a fault reports as expected. The
-// message of an issue is the expectation; with `params.whole` it is the whole sentence. A key of a feature that is not built
-// accepts its default alone.
+// Defines the kinds of values of configuration keys as zod schemas. Each schema has the default, the text for the reference, and what a
+// fault says was expected. The message of an issue is that expectation; with `params.whole`, the message is the whole sentence.
 
 import { z } from 'zod'
 import { listWords } from '../documents/source-document.ts'
-import { parseAddress, parsePrefix } from '../core/ip.ts'
+import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import {
   DURATION_FORM,
   DURATION_PATTERN,
@@ -15,49 +14,25 @@ import {
 } from '../core/quantity.ts'
 import { dottedName, USUAL_BPFFS } from '../core/pin-path.ts'
 
-/** `built: false`: the key accepts its default alone. */
 export interface KeyDoc<Value> {
   readonly default: Value
   readonly doc: string
-  readonly built?: boolean
 }
 
-/** A value as messages show it. */
+/** Formats a value for messages. */
 export function show(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function docOf<Value>(key: KeyDoc<Value>, unit: string): { description: string } {
-  const later = key.built === false ? ' Not built yet: leave it at its default.' : ''
-  return { description: `${key.doc} (${unit}; default ${show(key.default)}).${later}` }
-}
-
-/** For `refine`: the value is the default (written in another unit, perhaps), or its feature is built. */
-function whenBuilt<Value>(key: KeyDoc<Value>, meaning: (value: Value) => unknown = same) {
-  const wanted = JSON.stringify(meaning(key.default))
-  return (value: Value): boolean => key.built !== false || JSON.stringify(meaning(value)) === wanted
-}
-
-function same(value: unknown): unknown {
-  return value
-}
-
-function notBuilt<Value>(key: KeyDoc<Value>) {
-  return {
-    params: { notBuilt: true },
-    error: `is not built yet; leave it at its default ${show(key.default)}`,
-  }
+  return { description: `${key.doc} (${unit}; default ${show(key.default)}).` }
 }
 
 export function flag(key: KeyDoc<boolean>) {
-  return z
-    .boolean()
-    .refine(whenBuilt(key), notBuilt(key))
-    .default(key.default)
-    .meta(docOf(key, 'true or false'))
+  return z.boolean().default(key.default).meta(docOf(key, 'true or false'))
 }
 
-/** A whole number in a range; `unit` says of what. */
+/** A whole number in a range. `unit` names what is counted. */
 export function integer(
   key: KeyDoc<number> & { readonly min: number; readonly max: number; readonly unit: string },
 ) {
@@ -66,26 +41,22 @@ export function integer(
     .int({ error })
     .min(key.min, { error })
     .max(key.max, { error })
-    .refine(whenBuilt(key), notBuilt(key))
     .default(key.default)
     .meta(docOf(key, key.unit))
 }
 
-/** One of a few words; those in `later` are known but not built yet. */
+/** One of a few words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(
   words: Words,
-  key: KeyDoc<Words[number]> & { readonly later?: readonly Words[number][] },
+  key: KeyDoc<Words[number]>,
 ) {
-  const isBuilt = (word: Words[number]): boolean =>
-    whenBuilt(key)(word) && key.later?.includes(word) !== true
   return z
     .enum(words, { error: listWords(words) })
-    .refine(isBuilt, notBuilt(key))
     .prefault(key.default)
     .meta(docOf(key, listWords(words)))
 }
 
-/** Text -> milliseconds, within a range in milliseconds. */
+/** A text that becomes milliseconds. `min` and `max` are milliseconds. */
 export function duration(key: KeyDoc<string> & { readonly min?: number; readonly max?: number }) {
   const [min, max] = [key.min ?? 0, key.max ?? Number.MAX_SAFE_INTEGER]
   const inRange = (text: string): boolean => {
@@ -97,34 +68,36 @@ export function duration(key: KeyDoc<string> & { readonly min?: number; readonly
     .string({ error: DURATION_FORM })
     .regex(DURATION_PATTERN, { error: DURATION_FORM, abort: true })
     .refine(inRange, { error: `${DURATION_FORM}${range}`, abort: true })
-    .refine(whenBuilt(key, parseDuration), notBuilt(key))
     .transform((text) => parseDuration(text) ?? 0)
     .prefault(key.default)
     .meta(docOf(key, 'duration: a whole number and ms, s, m, h or d'))
 }
 
-/** Text -> octets. */
-export function size(key: KeyDoc<string>) {
+/** A text that becomes octets. `min` is a text such as `1MiB`. */
+export function size(key: KeyDoc<string> & { readonly min: string }) {
+  const least = parseSize(key.min) ?? 0
   return z
     .string({ error: SIZE_FORM })
     .regex(SIZE_PATTERN, { error: SIZE_FORM, abort: true })
     .refine((text) => parseSize(text) !== undefined, { error: SIZE_FORM, abort: true })
-    .refine(whenBuilt(key, parseSize), notBuilt(key))
+    .refine((text) => (parseSize(text) ?? 0) >= least, {
+      params: { whole: true },
+      error: `found less than ${key.min}`,
+    })
     .transform((text) => parseSize(text) ?? 0)
     .prefault(key.default)
     .meta(docOf(key, 'size: a whole number and KiB, MiB or GiB'))
 }
 
-/** A text that isn't empty, such as a path, of the form of a pattern if there is one. */
+/** A text that is not empty, such as a path. If `pattern` is given, the text must match the pattern. */
 export function text(key: KeyDoc<string> & { readonly unit: string; readonly pattern?: RegExp }) {
   return words(key.unit)
     .regex(key.pattern ?? /./s, { error: `a ${key.unit}` })
-    .refine(whenBuilt(key), notBuilt(key))
     .default(key.default)
     .meta(docOf(key, key.unit))
 }
 
-/** A folder of bpffs. Checked here below the usual mount point alone; other mount points are checked at the start. */
+/** A folder of bpffs. Only a path below the usual mount point is checked here; the start checks paths below other mount points. */
 export function pinPath(key: KeyDoc<string> & { readonly unit: string }) {
   const path = words('path').superRefine((each, context) => {
     if (!each.startsWith(`${USUAL_BPFFS}/`)) return
@@ -136,29 +109,40 @@ export function pinPath(key: KeyDoc<string> & { readonly unit: string }) {
   return path.default(key.default).meta(docOf(key, key.unit))
 }
 
-/** A text that isn't empty and has no NUL, which no path can hold. */
+/** A text that is not empty and has no NUL, because no path can have a NUL. */
 export function words(what: string) {
   const error = `a ${what}`
   return z.string({ error }).refine((each) => each !== '' && !each.includes('\0'), { error })
 }
 
-/** An address without port, kept as text. */
+const ADDRESS_FORM = 'an address, IPv4 or IPv6'
+
+/** An address without port. The value stays a text. */
 export function address(key: KeyDoc<string>) {
-  return addressItem().default(key.default).meta(docOf(key, 'an address, IPv4 or IPv6'))
+  return z
+    .string({ error: ADDRESS_FORM })
+    .refine((each) => parseAddress(each) !== undefined, { error: ADDRESS_FORM })
+    .default(key.default)
+    .meta(docOf(key, ADDRESS_FORM))
 }
 
+/** An address without port, which becomes a prefix of full length. */
 export function addressItem() {
-  const error = 'an address, IPv4 or IPv6'
-  return z.string({ error }).refine((each) => parseAddress(each) !== undefined, { error })
+  return z.string({ error: ADDRESS_FORM }).transform((text, context): Prefix => {
+    const parsed = parseAddress(text)
+    if (parsed !== undefined) return parsed
+    context.addIssue({ code: 'custom', message: ADDRESS_FORM })
+    return z.NEVER
+  })
 }
 
-/** `ADDRESS/LENGTH` or an address; the fault has the reason. */
+/** `ADDRESS/LENGTH` or an address, which becomes a prefix. The fault says why a text is no prefix. */
 export function prefixItem() {
-  return z.string({ error: 'a prefix, such as 10.0.0.0/8' }).superRefine((each, context) => {
-    const result = parsePrefix(each)
-    if (result.kind === 'bad') {
-      context.addIssue({ code: 'custom', message: result.reason, params: { whole: true } })
-    }
+  return z.string({ error: 'a prefix, such as 10.0.0.0/8' }).transform((text, context): Prefix => {
+    const result = parsePrefix(text)
+    if (result.kind === 'ok') return result.prefix
+    context.addIssue(faultAt([], result.reason))
+    return z.NEVER
   })
 }
 
@@ -169,12 +153,28 @@ export function list<Item extends z.ZodType>(
   return z
     .array(item)
     .min(key.min ?? 0, { error: `a list of at least ${key.min ?? 0}` })
-    .refine(whenBuilt<unknown>(key), notBuilt(key))
     .prefault(key.default)
     .meta(docOf(key, key.unit))
 }
 
-/** A mapping of known keys; left out, each of them has its default. */
+/** An issue about a value inside a section. The message is the whole sentence. */
+export function faultAt(path: readonly (string | number)[], message: string) {
+  return { code: 'custom' as const, path: [...path], message, params: { whole: true } }
+}
+
+/** A mapping of keys that `toFields` turns into fields of Config. */
+export function section<Shape extends z.core.$ZodLooseShape, Fields>(
+  doc: string,
+  shape: Shape,
+  toFields: (
+    keys: z.output<ReturnType<typeof group<Shape>>>,
+    context: z.core.$RefinementCtx,
+  ) => Fields,
+) {
+  return group(doc, shape).transform(toFields)
+}
+
+/** A mapping of known keys. A key that is left out has its default. */
 export function group<Shape extends z.core.$ZodLooseShape>(doc: string, shape: Shape) {
   return z.strictObject(shape).meta({ description: `${doc}.` })
 }

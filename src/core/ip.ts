@@ -1,19 +1,18 @@
-// Addresses and prefixes. Text is parsed and checked by ip-num, here and nowhere else; inside the
-// program an address is 16 octets (IPv4 in the first 4, the rest zero) and a family, so that it can be
-// compared, hashed and written to the kernel without text. IPv4-mapped IPv6 (::ffff:0:0/96) is IPv4.
+// Parses and compares addresses and prefixes. Only this file parses their text, with ip-num. Inside the program an address is a family and
+// 16 octets (IPv4 in the first 4, the rest zero). This form can be compared, hashed and written to the kernel without text. An IPv4-mapped
+// IPv6 address (::ffff:0:0/96) is IPv4.
 
 import { IPv4, IPv6 } from 'ip-num'
-import { plainGroups, plainQuad } from './ip-plain.ts'
-import { formatPrefix, type Family, type Prefix } from './ip-text.ts'
+import { formatPrefix, plainGroups, plainQuad, type Family, type Prefix } from './ip-text.ts'
 
 export { formatAddress, formatPrefix, type Family, type Prefix } from './ip-text.ts'
 
-/** Width of an address of the family in bits. */
+/** The width of an address of the family in bits. */
 export function widthOf(family: Family): number {
   return family === 4 ? 32 : 128
 }
 
-/** Parses an address, or undefined when the text is not one. Zone ids and short IPv4 forms are not addresses. */
+/** Parses an address as a prefix of full length. Returns undefined for other text. Zone ids and short IPv4 forms are not addresses. */
 export function parseAddress(text: string): Prefix | undefined {
   if (text.includes(':')) return parseAddress6(text)
   if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(text)) return undefined
@@ -46,7 +45,7 @@ function parseAddress6(text: string): Prefix | undefined {
   }
 }
 
-/** `::ffff:1.2.3.4` -> `::ffff:102:304`; ip-num takes hexadecimal groups only. */
+/** Converts `::ffff:1.2.3.4` to `::ffff:102:304`, because ip-num takes only hexadecimal groups. */
 function embedDottedQuad(text: string): string | undefined {
   const at = text.lastIndexOf(':')
   const tail = text.slice(at + 1)
@@ -65,7 +64,7 @@ function unmap(prefix: Prefix): Prefix {
   return { family: 4, octets: plain, length: length - 96 }
 }
 
-/** Whether 16 octets at `offset` are an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2). */
+/** True if the 16 octets at `offset` are an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2). */
 export function isMapped(octets: Uint8Array, offset: number): boolean {
   for (let i = 0; i < 10; i++) if (octets[offset + i] !== 0) return false
   return octets[offset + 10] === 0xff && octets[offset + 11] === 0xff
@@ -75,7 +74,7 @@ export type PrefixResult =
   | { readonly kind: 'ok'; readonly prefix: Prefix }
   | { readonly kind: 'bad'; readonly reason: string }
 
-/** Parses `ADDRESS/LENGTH`; a bare address is its own /32 or /128. Host bits must be zero. */
+/** Parses `ADDRESS/LENGTH`. An address without length is a /32 or /128. Host bits must be zero. */
 export function parsePrefix(text: string): PrefixResult {
   const result = parseMaskedPrefix(text)
   if (result.kind === 'bad' || !result.masked) return result
@@ -86,7 +85,7 @@ export type MaskedPrefixResult =
   | { readonly kind: 'ok'; readonly prefix: Prefix; readonly masked: boolean }
   | { readonly kind: 'bad'; readonly reason: string }
 
-/** The same, with host bits cleared; `masked`: there were some. */
+/** Parses `ADDRESS/LENGTH` and clears the host bits. `masked` is true if a host bit was set. */
 export function parseMaskedPrefix(text: string): MaskedPrefixResult {
   const slash = text.indexOf('/')
   const address = parseAddress(slash < 0 ? text : text.slice(0, slash))
@@ -114,7 +113,7 @@ function bad(reason: string): { readonly kind: 'bad'; readonly reason: string } 
   return { kind: 'bad', reason }
 }
 
-/** `prefix` with everything behind `length` bits cleared. */
+/** Returns `prefix` with `length` bits. All bits after these are cleared. */
 export function truncatePrefix(prefix: Prefix, length: number): Prefix {
   const octets = new Uint8Array(16)
   const whole = length >> 3
@@ -123,7 +122,7 @@ export function truncatePrefix(prefix: Prefix, length: number): Prefix {
   return { family: prefix.family, octets, length }
 }
 
-/** The two prefixes that are one bit longer; `prefix` is shorter than its family's width. */
+/** Returns the two halves of `prefix`. `prefix` must be shorter than an address of its family. */
 export function halvesOf(prefix: Prefix): readonly [Prefix, Prefix] {
   const { family, length } = prefix
   const octets = Uint8Array.from(prefix.octets)
@@ -134,13 +133,13 @@ export function halvesOf(prefix: Prefix): readonly [Prefix, Prefix] {
   ]
 }
 
-/** Whether `inner` is equal to or inside `outer`. */
+/** True if `inner` is equal to `outer` or inside it. */
 export function containsPrefix(outer: Prefix, inner: Prefix): boolean {
   if (outer.family !== inner.family || outer.length > inner.length) return false
   return commonBits(outer.octets, 0, inner.octets, 0, outer.length) === outer.length
 }
 
-/** How many leading bits two addresses share, at most `limit`. */
+/** How many leading bits two addresses have in common, at most `limit`. */
 export function commonBits(
   a: Uint8Array,
   aOffset: number,

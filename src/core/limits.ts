@@ -1,8 +1,7 @@
-// Every bound of docs/spec/semantics 6 in one table: what it bounds, its default and unit, and what happens at it.
-// `limits.<key>` of the config sets the first group; the second group has keys of its own or none.
-// `built: false`: the bound is not enforced yet, so only its default is accepted.
+// Lists every bound of docs/spec/semantics 6 in one table: what it bounds, its default and unit, and what happens at the bound. The config
+// sets a bound of `LIMITS` as `limits.<key>`. The bounds of `OTHER_BOUNDS` have keys elsewhere, or none.
 
-/** `count`: how many; `ms`: milliseconds; `octets`: of one message or file. */
+/** `count`: a number of things. `ms`: milliseconds. `octets`: the size of a message or file. */
 export type LimitUnit = 'count' | 'ms' | 'octets'
 
 export interface Limit {
@@ -10,11 +9,10 @@ export interface Limit {
   readonly unit: LimitUnit
   readonly min: number
   readonly max: number
-  /** The bounded things. */
+  /** What is bounded. */
   readonly doc: string
-  /** What happens to the one too many. */
+  /** What namegate does when there would be more. Begins with a verb. */
   readonly atBound: string
-  readonly built: boolean
 }
 
 const COUNT_MAX = 2 ** 30
@@ -23,7 +21,7 @@ function count(
   value: number,
   doc: string,
   atBound: string,
-  more: Partial<Pick<Limit, 'min' | 'max' | 'built'>> = {},
+  more: Partial<Pick<Limit, 'min' | 'max'>> = {},
 ): Limit {
   return {
     default: value,
@@ -32,182 +30,193 @@ function count(
     max: COUNT_MAX,
     doc,
     atBound,
-    built: true,
     ...more,
   }
 }
 
 function time(value: number, doc: string, atBound: string): Limit {
-  return { default: value, unit: 'ms', min: 1, max: 86_400_000, doc, atBound, built: true }
+  return { default: value, unit: 'ms', min: 1, max: 86_400_000, doc, atBound }
 }
 
-const REFUSED = 'configuration refused, the old one stays'
+const REFUSED = 'refuses the configuration and keeps the old one'
+const REMOVE_ENTRY =
+  'removes entries in this order: never connected, the soonest to expire first; no longer connected, the least recently connected first; connected'
+const REMOVE_NAME =
+  'removes the least recently asked name without an open connection, or else the least recently asked name; never removes exact names'
+const USE_FALLBACK = 'uses an existing identity that differs only by missing fqdn: labels'
+const CLOSE_IDLE = 'closes the oldest idle connection; if none is idle, refuses the new one'
 
-/** Bounds that are keys under `limits`. */
+/** Bounds whose keys are under `limits`. */
 export const LIMITS = {
   'addresses-per-name': count(
     10_000,
-    'addresses kept per (endpoint, name)',
-    'the least recently connected, not connected, soonest to expire goes',
+    'entries (addresses) of one name that one endpoint asked',
+    REMOVE_ENTRY,
   ),
   'names-per-wildcard': count(
     10_000,
-    'names per wildcard selector per endpoint',
-    'the least recently asked name without open connections goes; exact names are exempt',
+    'names that one wildcard selector matches, per endpoint',
+    REMOVE_NAME,
   ),
   'wildcard-names': count(
     2_000_000,
-    '(endpoint, wildcard selector, name) entries in all: a name counts under each wildcard that matches it',
-    "the endpoint's own name asked least recently goes; it has none: the new one is left out; exact names are exempt",
+    'names under wildcard selectors, of all endpoints; a name counts once for each wildcard selector that matches it',
+    'removes the least recently asked name of the endpoint that asks; if that endpoint has none, does not learn the new name; never removes exact names',
     { max: 2 ** 25 },
   ),
   'wildcard-names-per-endpoint': count(
     200_000,
-    '(wildcard selector, name) entries per endpoint',
-    'the least recently asked name without open connections goes; exact names are exempt',
+    'names under wildcard selectors, per endpoint; a name counts once for each wildcard selector that matches it',
+    REMOVE_NAME,
     { max: 2 ** 25 },
   ),
   'names-per-address': count(
     10_000,
     'names per address',
-    'the least recently asked idle name goes',
+    'removes the name that was asked longest ago by the endpoint with the most names on the address; removes exact names last',
   ),
-  'pairs-per-endpoint': count(
-    100_000,
-    '(name, address) pairs per endpoint',
-    'the least recently connected, not connected, soonest to expire goes',
-  ),
+  'pairs-per-endpoint': count(100_000, '(name, address) entries per endpoint', REMOVE_ENTRY),
   pairs: count(
     1_000_000,
-    '(endpoint, name, address) pairs in all',
-    'taken from the endpoint that has the most',
+    '(endpoint, name, address) entries of all endpoints',
+    'removes an entry of the endpoint that has the most',
     { max: 2 ** 24 },
   ),
   'reply-sockets': count(
     1_024,
-    'sockets that answer from asked addresses',
-    'the least recently used is closed',
+    'sockets that send answers from the address that the client asked',
+    'closes the least recently used socket',
     { max: 65_536 },
   ),
   'dynamic-identities': count(
     4_096,
-    'identities that answers make, in all',
-    'an existing identity that differs only by missing fqdn: labels is used',
+    'identities created by answers, for all endpoints',
+    USE_FALLBACK,
     { max: 2 ** 23 },
   ),
   'dynamic-identities-per-endpoint': count(
     512,
-    'identities made by answers to one endpoint',
-    'an existing identity that differs only by missing fqdn: labels is used',
+    'identities created by answers to one endpoint',
+    USE_FALLBACK,
   ),
-  'static-identities': count(1_000_000, 'identities that configuration makes', REFUSED, {
-    max: 2 ** 23,
-  }),
+  'static-identities': count(
+    1_000_000,
+    'identities created by policies, endpoints and resources',
+    REFUSED,
+    {
+      max: 2 ** 23,
+    },
+  ),
   selectors: count(200_000, 'selectors of all policies', REFUSED),
   endpoints: count(10_000, 'endpoints', REFUSED),
   resources: count(200_000, 'external resources', REFUSED),
   'policy-entries': count(
     16_384,
     'policy-map entries per endpoint',
-    'a configuration that needs more is refused whole, the old one stays',
+    'refuses the whole configuration that needs more, and keeps the old one',
     { max: 2 ** 20 },
   ),
   'connections-per-endpoint': count(
     65_536,
-    'open connections remembered per endpoint',
-    'counted; the flow passes while its address is live, and its own oldest flow goes',
+    'open connections that the datapath remembers per endpoint',
+    'allows a further connection while its address is live, and counts it; a connection other than TCP replaces the oldest one of its endpoint',
     { max: 2 ** 22 },
   ),
   connections: count(
     524_288,
-    'connections remembered in all; half of it is shared out for certain among `endpoints`',
-    'no endpoint gets more than its share',
+    'open connections that the datapath remembers for all endpoints; half of them are reserved in equal shares for `limits.endpoints` endpoints',
+    'gives no endpoint more than its share',
     { min: 1_024, max: 2 ** 24 },
   ),
-  'queries-in-flight': count(65_536, 'queries that wait for an upstream, in all', 'SERVFAIL', {
-    max: 2 ** 20,
-  }),
+  'queries-in-flight': count(
+    65_536,
+    'queries of all clients that wait for an upstream',
+    'answers SERVFAIL',
+    {
+      max: 2 ** 20,
+    },
+  ),
   'queries-in-flight-per-client': count(
     4_096,
     'queries of one client that wait for an upstream',
-    'SERVFAIL',
+    'answers SERVFAIL',
     { max: 2 ** 20 },
   ),
-  'tcp-connections': count(
-    4_096,
-    'TCP connections from clients, in all',
-    'the oldest idle one is closed; none idle: the new one is refused',
-    { max: 2 ** 20 },
-  ),
-  'tcp-connections-per-client': count(
-    64,
-    'TCP connections from one client',
-    'the oldest idle one is closed; none idle: the new one is refused',
-    { max: 2 ** 20 },
-  ),
+  'tcp-connections': count(4_096, 'TCP connections from all clients', CLOSE_IDLE, { max: 2 ** 20 }),
+  'tcp-connections-per-client': count(64, 'TCP connections from one client', CLOSE_IDLE, {
+    max: 2 ** 20,
+  }),
   'queries-per-tcp-connection': count(
     256,
     'queries in flight on one TCP connection',
-    'the connection is not read until one is answered',
+    'stops reading the connection until a query is answered',
     { max: 65_536 },
   ),
-  'tcp-idle-timeout': time(10_000, 'how long a client may be silent on TCP', 'closed'),
-  'tcp-message-timeout': time(5_000, 'how long a TCP message may take to arrive whole', 'closed'),
+  'tcp-idle-timeout': time(
+    10_000,
+    'time for which a client can be silent on a TCP connection',
+    'closes the connection',
+  ),
+  'tcp-message-timeout': time(
+    5_000,
+    'time in which a whole message must arrive on a TCP connection',
+    'closes the connection',
+  ),
   'udp-message': {
     default: 4_096,
     unit: 'octets',
     min: 512,
     max: 65_535,
-    doc: 'longest message over UDP',
-    atBound: 'a longer query gets FORMERR, a longer answer TC',
-    built: true,
+    doc: 'length of a message over UDP',
+    atBound: 'answers a longer query with FORMERR, and truncates a longer answer (TC)',
   },
 } as const satisfies Readonly<Record<string, Limit>>
 
 export type LimitKey = keyof typeof LIMITS
 
-/** A value for every bound, in the unit of its row (durations in milliseconds). */
+/** A value for every bound, in the unit of its row in LIMITS. Durations are milliseconds. */
 export type Limits = Readonly<Record<LimitKey, number>>
 
-/** Bounds whose key stands elsewhere in the config; `tcp-message` is fixed by the protocol (RFC 1035 4.2.2). */
+/** Bounds whose keys are elsewhere in the config. `tcp-message` has no key, because the protocol fixes it (RFC 1035 4.2.2). */
 export const OTHER_BOUNDS = {
-  'upstreams.attempts': count(3, 'upstream attempts per query', 'SERVFAIL', { max: 16 }),
-  'dns.hold.limit': time(100, 'how long one answer is held for the datapath', 'dns.hold.on-limit'),
+  'upstreams.attempts': count(3, 'upstream attempts per query', 'answers SERVFAIL', { max: 16 }),
+  'dns.hold.limit': time(
+    100,
+    'time for which one answer is held for the datapath',
+    'does what dns.hold.on-limit says',
+  ),
   'flows.max-size': {
     default: 256 * 2 ** 20,
     unit: 'octets',
     min: 2 ** 20,
     max: 2 ** 40,
-    doc: 'size of the kept flows on disk',
-    atBound: 'the oldest go',
-    built: false,
+    doc: 'total size of the flows on disk',
+    atBound: 'removes the oldest flows',
   },
   'flows.keep': {
     default: 7 * 86_400_000,
     unit: 'ms',
-    min: 1_000,
+    min: 60_000,
     max: 3650 * 86_400_000,
-    doc: 'age of the kept flows on disk',
-    atBound: 'the oldest go',
-    built: false,
+    doc: 'age of the flows on disk',
+    atBound: 'removes the flows that are older',
   },
   'tcp-message': {
     default: 65_535,
     unit: 'octets',
     min: 65_535,
     max: 65_535,
-    doc: 'longest message over TCP',
-    atBound: 'can not be longer: the length field has 16 bits',
-    built: false,
+    doc: 'length of a message over TCP',
+    atBound: 'receives nothing longer, because the length field has 16 bits',
   },
 } as const satisfies Readonly<Record<string, Limit>>
 
-/** Whether the text names a bound under `limits`. */
+/** True if the text names a bound under `limits`. */
 export function isLimitKey(text: string): text is LimitKey {
   return Object.hasOwn(LIMITS, text)
 }
 
-/** The defaults of docs/spec/semantics 6, with some of them replaced. */
+/** The defaults of docs/spec/semantics 6. `overrides` replaces some of them. */
 export function makeLimits(overrides: Partial<Limits> = {}): Limits {
   const value = (key: LimitKey): number => overrides[key] ?? LIMITS[key].default
   return {

@@ -1,70 +1,65 @@
-// Connects the daemon with the admin API, `status` and metrics. Wiring only: every field reads a part.
+// Connects the daemon with the admin API, `status` and metrics. Every field reads one part of the daemon.
 
 import type { AdminState } from '../admin/state.ts'
 import { auditOf, nodeAuditOf, setAudit } from './audit.ts'
 import type { Daemon } from './daemon.ts'
+import { limitUses } from './limit-uses.ts'
+import { METRICS } from './metrics.ts'
+import type { MetricsSources } from './metrics-sources.ts'
 import type { KeptFlows } from './open-flows.ts'
 import { formatServer } from '../proxy/upstream/server-pool.ts'
-import type { PolicyFile } from '../sources/files/policy-files.ts'
-import { limitUses } from '../telemetry/limits.ts'
 import { describeInterception } from '../intercept/interception.ts'
+import type { LimitUse } from '../telemetry/limits.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { PutBack } from '../telemetry/put-back.ts'
 import { VERSION } from '../version.ts'
 
 export interface DaemonAdmin {
   readonly state: AdminState
-  readonly metrics: Metrics
+  readonly metrics: Metrics<MetricsSources>
 }
 
-/** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
+/** What a daemon with services has in addition to its parts. Each field is undefined where the daemon has no such service. */
+interface AroundDaemon {
+  /** Removes all enforcement and ends the process. Undefined where nothing enforces. */
+  readonly detach?: (() => void) | undefined
+  readonly keptFlows?: KeptFlows | undefined
+  readonly kept?: AdminState['kept']
+  readonly putBack?: PutBack
+}
+
 export function makeDaemonAdmin(
   daemon: Daemon,
-  detach: (() => void) | undefined,
-  keptFlows?: KeptFlows,
-  kept?: AdminState['kept'],
-  putBack?: PutBack,
+  { detach, keptFlows, kept, putBack }: AroundDaemon = {},
 ): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources, repair } = daemon
-  const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
-    daemon.proxy
-  const limits = limitsOf(daemon, keptFlows)
-  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles
-  const shared = { version: VERSION, core, policies, transition, policyFiles, limits, repair }
-  const metrics = new Metrics({
-    ...shared,
-    recordFiles: () => sources.recordFiles,
-    judge,
-    pipeline,
-    learner,
-    releases,
-    responder,
-    stripping: daemon.proxy.stripping,
-    upstream,
-    adoption: daemon.adoption,
-    interception: daemon.interception,
-    sourceAges: sources.ages,
-    fileTexts: () => ({ tooLong: sources.fileTexts?.tooLong ?? 0 }),
-    unknown,
-    prewarm: daemon.proxy.prewarm,
-    listeners,
-    endpoints,
-    emptyDenies: daemon.emptyDenies,
+  const { adoption, interception, emptyDenies, mode, proxy } = daemon
+  const limits = (): readonly LimitUse[] => limitUses(daemon, keptFlows?.files)
+  const parts = { core, policies, endpoints, transition, emptyDenies, repair }
+  const metrics = new Metrics<MetricsSources>(METRICS, () => ({
+    ...parts,
+    version: VERSION,
+    proxy,
+    adoption,
+    sources,
+    mode,
+    interception,
+    limits: limits(),
     keptFlows,
     state: kept,
     putBack,
-    mode: () => daemon.mode.now,
-  })
+  }))
   const state: AdminState = {
-    ...shared,
+    ...parts,
+    version: VERSION,
     clock,
     startedAt: clock.wall(),
     flows,
     keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
     kept,
     restart: kept === undefined ? undefined : daemon.restart,
-    releases,
-    endpoints,
+    releases: proxy.releases,
+    limits,
     detach,
     ...sourcesOf(daemon),
     ...resourcesOf(daemon),
@@ -101,13 +96,12 @@ function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 's
 function sourcesOf({
   config,
   sources,
-  emptyDenies,
 }: Daemon): Pick<
   AdminState,
-  'emptyDenies' | 'sourceAges' | 'sourcesThen' | 'faults' | 'sourceWarnings'
+  'sourceAges' | 'sourcesThen' | 'policyFiles' | 'faults' | 'sourceWarnings'
 > {
   return {
-    emptyDenies,
+    policyFiles: () => sources.policyFiles,
     sourceAges: sources.ages,
     sourcesThen: config.sources.onMaxAge,
     faults: () => sources.recordFaults,
@@ -122,19 +116,6 @@ function resourcesOf({
     resources: () => apiResources.list(),
     setResource: (name, body) => apiResources.set(name, body),
     removeResource: (name) => apiResources.remove(name),
-  }
-}
-
-function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState['limits'] {
-  const { core, endpoints } = daemon
-  const { upstream, responder, listeners } = daemon.proxy
-  const bounds = daemon.config.limits
-  const flowFiles = keptFlows?.files
-  const { tcp } = listeners
-  const { resources: control, sources } = daemon
-  return () => {
-    const resources = { count: control.count, refusals: sources.apiResources.refusals }
-    return limitUses({ bounds, core, endpoints, resources, upstream, tcp, responder, flowFiles })
   }
 }
 

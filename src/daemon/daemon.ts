@@ -1,5 +1,5 @@
-// The composition root: builds all parts, read from top to bottom. The start follows the promise: kernel state, listeners, policy
-// and endpoints, and only then hooks. The stop is the reverse, and the kernel goes on enforcing.
+// Builds all parts of the daemon and connects them. `start` follows an order that never allows a packet or answer too early: kernel
+// state, listeners, policy and endpoints, and only then hooks. `stop` has the reverse order, and the kernel continues to enforce.
 
 import { systemClock, type Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
@@ -8,11 +8,10 @@ import type { AdoptionControl } from '../enforcement/adoption-control.ts'
 import type { AuditControl } from '../enforcement/audit-control.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { EndpointControl } from '../enforcement/endpoint-control.ts'
-import { FlowBegins } from '../flows/record/flow-begins.ts'
 import { FlowRing } from '../flows/record/flow-ring.ts'
 import { EmptyDenies } from '../enforcement/empty-denies.ts'
 import { Housekeeping } from '../reconcile/housekeeping.ts'
-import { packetFlowOf } from '../flows/record/packet-flow.ts'
+import { FlowBegins, packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import { Persistence, fileDocuments } from '../restore/persistence.ts'
 import { ResourceControl } from '../enforcement/resource-control.ts'
@@ -26,10 +25,11 @@ import {
   makeAudit,
   makeCore,
   makePolicies,
-  makeReadiness,
+  openRepair,
   ownTraffic,
   serversOf,
   type DaemonOptions,
+  type Repairs,
 } from './parts.ts'
 import {
   ConditionReports,
@@ -41,18 +41,18 @@ import {
 } from './log-reports.ts'
 import type { DatapathDump } from '../datapath/entries.ts'
 import type { Datapath } from '../datapath/datapath.ts'
-import { reasonsNotReady } from './not-ready.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
 import type { Interception } from '../intercept/interception.ts'
+import { refuseTaken } from './open-datapath.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
-import { openRepair, type Repairs } from './open-repair.ts'
+import { makeReadiness, reasonsNotReady } from './readiness.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
 import { systemRandom } from '../proxy/random.ts'
 import type { Readiness } from '../proxy/upstream/probes.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
 import { ConfigSources } from '../sources/config-sources.ts'
-import { nodeAddresses } from '../config/own-addresses.ts'
+import { nodeAddresses } from '../config/machine.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export class Daemon {
@@ -71,7 +71,7 @@ export class Daemon {
   readonly housekeeping: Housekeeping
   readonly emptyDenies = new EmptyDenies(this, (texts) => reportEmptyDenies(this.#log, texts))
   readonly restart: Restart
-  /** Absent where the datapath sees to it by itself. */
+  /** Undefined for a datapath that no other process can change. */
   readonly repair: Repairs | undefined
   readonly audit: AuditControl
   readonly mode: DaemonMode
@@ -96,19 +96,19 @@ export class Daemon {
     this.#log = log
     this.#isOutside = options.sockets !== undefined
     this.servers = options.servers ?? serversOf(config)
-    // What needs no word of the kernel comes first: many entries may still be on their way from it.
+    // The kernel's entries are read last, because reading many of them takes time. DaemonServices begins this reading earlier.
     const node = nodeAddresses()
     const persistence = new Persistence(options.kept, config.limits.pairs)
     this.#persistence = persistence
-    this.#restored = datapath.start()
-    const core = makeCore(config, clock, datapath, this.#restored, node, persistence)
+    const restored = (this.#restored = datapath.start())
+    const core = makeCore({ config, clock, datapath, restored, persistence, nodeAddresses: node })
     this.core = core
     this.policies = makePolicies(config, core)
     this.adoption = makeAdoption(config, datapath, node)
     this.endpoints = new EndpointControl({
       core,
       policies: this.policies,
-      restored: this.#restored,
+      restored,
       nodeAddresses: node,
       endpointsMax: config.limits.endpoints,
       onPresent: (endpoint) => this.adoption.adopt(endpoint),
@@ -121,7 +121,7 @@ export class Daemon {
     ])
     this.restart = new Restart({
       core,
-      restored: this.#restored,
+      restored,
       pending: persistence.pendingEntries(core, this.endpoints.registry),
       graceMs: config.state.restoreGraceMs,
       endpoints: () => this.#endpointIds(),
@@ -203,23 +203,24 @@ export class Daemon {
     })
   }
 
-  /** What keeps the daemon from being ready; empty when it is. */
+  /** Why the daemon is not ready. Empty when it is ready. */
   get notReady(): readonly string[] {
     const bound = this.#bound ? [] : ['listeners are not bound']
     return [...bound, ...reasonsNotReady(this)]
   }
 
-  /** Everything up, in the order that never lets a packet or an answer through too early. */
+  /** Starts everything, in an order that never allows a packet or an answer too early. */
   async start(): Promise<void> {
     this.sources.load()
+    refuseTaken(this.config, this.datapath, this.sources.endpointHooks)
     this.mode.start(this.#restored.mode)
-    // What the proxy sends from another network namespace passes no fence.
+    // If the proxy sends from another network namespace, no hook judges its packets.
     if (!this.#isOutside) this.datapath.exceptions.setOwn(ownTraffic(this.config, this.servers))
     await this.proxy.start()
     this.#bound = true
     this.datapath.exceptions.setListeners(this.proxy.listeners.entries)
     this.sources.apply()
-    // Whoever comes from now on is judged from its first packet.
+    // From here on, a new endpoint is enforced from its first packet.
     this.adoption.end()
     reportAdopted(this.#log, this.adoption, this.config.datapath)
     await this.transition.finished()
@@ -234,8 +235,8 @@ export class Daemon {
   }
 
   /**
-   * Down in reverse, once; what the kernel enforces stays in force. `goesOn`: another daemon goes on, interception stays as it
-   * is and the proxy is stopped by whoever handed it out.
+   * Stops everything in reverse order. Later calls do nothing. The kernel continues to enforce. `goesOn`: another daemon takes over.
+   * Interception then stays as it is, and DaemonServices stops the proxy later.
    */
   stop(goesOn = false): void {
     if (this.#stopped) return
@@ -259,7 +260,9 @@ export class Daemon {
     return new Set([...this.endpoints.registry].map(({ id }) => id))
   }
 
-  /** Hooks came or went: whoever comes after another workload begins anew. */
+  /**
+   * Receives endpoints whose hooks appeared or disappeared. If the hook of an endpoint was made again, the endpoint becomes a new endpoint.
+   */
   #onHooks(changed: readonly number[]): void {
     reportHooks(this.#log, this, changed)
     let begunAnew = false
@@ -271,7 +274,7 @@ export class Daemon {
     this.#endpointsChanged()
   }
 
-  /** Endpoints or their hooks changed. */
+  /** Tells the proxy and interception that endpoints or their hooks changed. */
   #endpointsChanged(): void {
     this.proxy.endpointsChanged()
     this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))

@@ -1,5 +1,5 @@
-// The daemon's own log lines: endpoints and their fences, the mode, repairs, and conditions that begin and end, such as a
-// server that does not answer. The daemon calls these functions; ConditionReports is called once a second.
+// Writes the daemon's own log lines: endpoints and their hooks, the mode, repairs, and conditions that begin and end, such as a server
+// that does not answer. The daemon calls these functions when something happens, and it calls ConditionReports once a second.
 
 import type { OnRemoved } from '../admin/standing-socket.ts'
 import type { AdoptionControl } from '../enforcement/adoption-control.ts'
@@ -22,7 +22,7 @@ import type { PutBack } from '../telemetry/put-back.ts'
 
 const SECOND_MS = 1000
 
-/** Reports how many open flows adoption spares. Called when adoption has ended. */
+/** Reports how many connections from before enforcement stay allowed. Called when adoption has ended. */
 export function reportAdopted(
   log: Log,
   { counters, faults }: AdoptionControl,
@@ -43,7 +43,7 @@ interface HookReportParts {
   readonly endpoints: { readonly registry: EndpointRegistry }
 }
 
-/** Reports endpoints that are fenced now, and warns of endpoints whose fence failed. */
+/** Reports endpoints whose hook is attached now, and warns of endpoints whose hook failed. */
 export function reportHooks(
   log: Log,
   { datapath, endpoints: { registry } }: HookReportParts,
@@ -64,14 +64,14 @@ export function reportMode(log: Log, mode: Mode): void {
   else log.warn({ mode }, 'mode changed: policy denies nothing')
 }
 
-/** Another program changed `count` entries of the kernel, and the repair restored them. */
+/** Reports that another program changed `count` entries of the kernel, and that the repair restored them. */
 export function reportRepaired(log: Log, first: RepairedEntry, count: number): void {
   const { map, key, want, have } = first
   const fault = `${map} ${key}: found ${have ?? 'nothing'}, expected ${want ?? 'nothing'}`
-  log.warn({ fault, count }, 'somebody else changed entries of the kernel: repaired')
+  log.warn({ fault, count }, 'another program changed entries in the kernel: repaired')
 }
 
-/** Reports sources that fell silent; an empty list: all of them are heard again. */
+/** Reports sources that have become silent. An empty list means that all sources are reachable again. */
 export function reportSilence(log: Log, silent: readonly string[], then: string): void {
   if (silent.length === 0) log.info({}, 'all sources are heard again')
   else log.warn({ name: silent.join(', '), reason: `sources.then is ${then}` }, SILENCE)
@@ -79,7 +79,7 @@ export function reportSilence(log: Log, silent: readonly string[], then: string)
 
 const SILENCE = 'sources are silent for longer than sources.max-age'
 
-/** Reports peers of deny rules that select nothing; an empty list: all of them select something again. */
+/** Reports peers of deny rules that select nothing. An empty list means that all peers select something again. */
 export function reportEmptyDenies(log: Log, texts: readonly string[]): void {
   const [fault] = texts
   const count = texts.length
@@ -88,7 +88,7 @@ export function reportEmptyDenies(log: Log, texts: readonly string[]): void {
     log.warn({ fault, count }, 'peers of deny rules select nothing: what they name is not denied')
 }
 
-/** Reports how many addresses got a fallback identity since the last report. */
+/** Reports how many times an address received a fallback identity since the last report. */
 export function reportFallbacks(log: Log, count: number): void {
   const message =
     'identities of answers are used up: addresses get fewer labels than their names have'
@@ -102,7 +102,7 @@ interface ExpiredUseParts {
   readonly clock: Clock
 }
 
-/** Records that a client connected to an address after the TTL of its name, and logs one such use a minute. */
+/** Records that a client connected to an address after the TTL of the address' name, and logs one such use a minute. */
 export function reportExpiredUse(
   { core, endpoints, flows, clock }: ExpiredUseParts,
   log: Log,
@@ -138,7 +138,7 @@ export function reportExpiredUse(
   )
 }
 
-export interface ConditionReportsOptions {
+interface ConditionParts {
   readonly log: Log
   readonly clock: Clock
   readonly committer: Committer
@@ -152,7 +152,7 @@ const ALL_DOWN =
   'upstream does not answer: no other does, and names cannot be asked; see that it runs and that this host reaches it'
 const REFUSED =
   'the kernel refuses entries: answers with these addresses are held out, and the entries are tried again every second; when its maps are full, set the limit higher and run namegate datapath detach before the next start'
-/** Error codes of the kernel for a full map or set. */
+/** Error codes with which the kernel reports a full map or set. */
 const FULL: ReadonlySet<string> = new Set(['E2BIG', 'ENOSPC', 'ENOMEM', 'ENFILE'])
 const LIMITS = {
   prefix: 'limits.pairs',
@@ -160,15 +160,15 @@ const LIMITS = {
   endpoint: 'limits.endpoints',
 } as const
 
-/** Reports conditions when they begin and when they end: servers that are down, entries that the kernel refuses. */
+/** Reports when a condition begins and when it ends: a server that is down, or entries that the kernel refuses. */
 export class ConditionReports {
-  readonly #parts: ConditionReportsOptions
+  readonly #parts: ConditionParts
   readonly #servers: readonly Condition[]
   readonly #kernel = new Condition()
 
-  constructor(options: ConditionReportsOptions) {
-    this.#parts = options
-    this.#servers = options.pool.servers.map(() => new Condition())
+  constructor(parts: ConditionParts) {
+    this.#parts = parts
+    this.#servers = parts.pool.servers.map(() => new Condition())
   }
 
   look(): void {
@@ -209,7 +209,7 @@ export class ConditionReports {
 /** What clients cannot do while the socket is missing. */
 const MISSED = { admin: 'ask', 'take-over': 'take over' } as const
 
-/** Counts a socket file that was removed and made anew; logs the reason, once a minute, when it cannot be made. */
+/** Counts a socket file that was removed and made again. If it cannot be made again, logs the reason at most once a minute. */
 export function reportRemovedSocket(
   log: Log,
   putBack: PutBack,
@@ -221,7 +221,7 @@ export function reportRemovedSocket(
       putBack.add(`${which}-socket`, path)
       return
     }
-    const until = `nobody can ${MISSED[which]} until it can be made anew`
+    const until = `no program can ${MISSED[which]} until namegate makes the socket again`
     log.limited(`${which}-socket`, { path, reason }, `the ${which} socket was removed: ${until}`)
   }
 }

@@ -1,4 +1,5 @@
-// The daemon's mode. A mode that was set by hand (break-glass mode) comes first, then settings and silent sources.
+// Keeps the daemon's mode. A bypass that was set by hand (break-glass mode) stays until it is removed by hand. Otherwise audit settings
+// and silent sources decide. An audit that was set by hand stays until a change of settings or sources sets the mode again.
 
 import type { Config } from '../config/config.ts'
 import type { AuditControl } from '../enforcement/audit-control.ts'
@@ -8,8 +9,8 @@ import type { Datapath } from '../datapath/datapath.ts'
 import type { SourceKind } from '../sources/source-ages.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** What it looks at; a part that is made later is read when it is there. */
-export interface ModeSources {
+/** The parts that decide the mode. Some of them are made after DaemonMode. */
+export interface ModeParts {
   readonly config: Pick<Config, 'sources'>
   readonly datapath: Datapath
   readonly audit: AuditControl
@@ -17,12 +18,12 @@ export interface ModeSources {
 }
 
 export class DaemonMode {
-  readonly #of: ModeSources
+  readonly #parts: ModeParts
   readonly #log: Log
   #mode: Mode = 'enforce'
 
-  constructor(sources: ModeSources, log: Log) {
-    this.#of = sources
+  constructor(parts: ModeParts, log: Log) {
+    this.#parts = parts
     this.#log = log
   }
 
@@ -30,34 +31,34 @@ export class DaemonMode {
     return this.#mode
   }
 
-  /** What settings and silent sources ask for. */
+  /** The mode that settings and silent sources ask for. */
   get configured(): 'audit' | 'enforce' {
-    return this.#of.audit.node.on || this.isSilentFor('audit') ? 'audit' : 'enforce'
+    return this.#parts.audit.node.on || this.isSilentFor('audit') ? 'audit' : 'enforce'
   }
 
-  /** A bypass that was set by hand stays until it is taken back by hand. */
+  /** Sets the mode at the start. A bypass that was set before the start is kept. Any other mode is decided again. */
   start(restored: Mode): void {
     this.set(restored === 'bypass' ? 'bypass' : this.configured)
   }
 
-  /** `pinned`: whatever the datapath has by now is what the operator wants. */
+  /** Sets the mode. `pinned` adopts the mode that the operator has set in the pinned maps. */
   set(mode: Mode | 'pinned'): void {
-    const { datapath } = this.#of
+    const { datapath } = this.#parts
     const before = this.#mode
     if (mode !== 'pinned') datapath.mode.set(mode)
     this.#mode = datapath.mode.read()
     if (this.#mode !== before) reportMode(this.#log, this.#mode)
   }
 
-  /** Whether sources are silent for so long that this is to happen. */
+  /** True while a source is silent and `sources.then` is `what`. */
   isSilentFor(what: Config['sources']['onMaxAge']): boolean {
-    const { config, sources } = this.#of
+    const { config, sources } = this.#parts
     return config.sources.onMaxAge === what && sources.ages.silent.length > 0
   }
 
-  /** Sources fell silent, or were heard again. */
+  /** Receives the silent sources when the first source becomes silent, and an empty list when all are reachable again. */
   readonly onSilence = (silent: readonly SourceKind[]): void => {
-    const { onMaxAge } = this.#of.config.sources
+    const { onMaxAge } = this.#parts.config.sources
     reportSilence(this.#log, silent, onMaxAge)
     if (onMaxAge === 'audit' && this.#mode !== 'bypass') this.set(this.configured)
   }

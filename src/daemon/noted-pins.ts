@@ -1,11 +1,50 @@
-// The pin path of the last eBPF daemon of a config file, whatever the file says now. Loads little, because break glass needs it.
+// Notes the pin path of a config file, and reads the note. With the note, break-glass mode (`bin/namegate datapath mode`) finds the pins
+// without Node and without reading YAML. The note has the pin path of the last eBPF daemon of the config file, also after the file was
+// changed. Each config file has one small note, named by the hash of the config file's path. An outdated note has no effect, because its
+// pins are gone. This module loads little, because break-glass mode uses it.
 
-import { existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
-import { readNotedPins } from '../state/pin-note.ts'
 
-/** Undefined when none was noted, or they are gone, or have another layout, which the next eBPF daemon looks after. */
+/** The folder of the notes. bin/namegate uses the same path. */
+const FOLDER = '/run/namegate'
+
+/** Returns the path of the note for a config file. */
+export function pinNoteFile(configFile: string): string {
+  const name = createHash('sha256').update(realpathSync(configFile)).digest('hex')
+  return join(FOLDER, `${name}.pins`)
+}
+
+/** Returns the folder of pins that the last daemon with `configFile` noted, or undefined without a readable note. */
+function readNotedPins(configFile: string): string | undefined {
+  try {
+    return readFileSync(pinNoteFile(configFile), 'utf8').trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** Notes that the daemon of `configFile` pins its maps in `folder`. */
+export function notePins(configFile: string, folder: string): void {
+  const file = pinNoteFile(configFile)
+  mkdirSync(FOLDER, { recursive: true })
+  writeFileSync(`${file}.new`, `${folder}\n`)
+  renameSync(`${file}.new`, file)
+}
+
+/**
+ * Returns the noted pin path of a config file. Returns undefined without a note, when the pins are gone, and when the pins have another
+ * layout. The next eBPF daemon takes over or removes pins of another layout.
+ */
 export function notedPinPath(file: string): string | undefined {
   const folder = readNotedPins(file)
   const pinPath = folder === undefined ? undefined : dirname(folder)
@@ -13,7 +52,7 @@ export function notedPinPath(file: string): string | undefined {
   return hasPins(pinPath) ? pinPath : undefined
 }
 
-/** Whether endpoints are enforced by what is pinned there. */
+/** True when `pinPath` has pins that enforce policy for endpoints. */
 export function hasPins(pinPath: string): boolean {
   return existsSync(join(pinDirectory(pinPath), 'ng_endpoints'))
 }

@@ -1,13 +1,18 @@
-// Opens the datapath of the config, with its bounds. A kind that is not available is an error with the remedy; no other kind
-// takes its place.
+// Opens the datapath that the config names, with its bounds. If that kind is not available, openDatapath throws an error that names the
+// remedy, and uses no other kind. refuseTaken refuses interfaces on which another daemon has its programs.
 
 import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
 import type { Config } from '../config/config.ts'
+import { UnavailableError } from '../core/errors.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import { EbpfDatapath } from '../datapath/ebpf/adapter.ts'
+import { matchesPattern } from '../datapath/ebpf/hooks/fences.ts'
 import { MemoryDatapath } from '../datapath/memory/memory.ts'
 import { NftablesDatapath } from '../datapath/nftables/adapter.ts'
 import { loadBpf, loadNetlink, loadPosix } from '../native/native.ts'
+import type { EndpointHook } from '../endpoints/registry.ts'
+import { fencedPatterns } from './parts.ts'
+import { isLockFree, pinLockFile } from '../state/lock.ts'
 
 export function openDatapath(config: Config): Datapath {
   const { limits, datapath, dns } = config
@@ -31,6 +36,7 @@ export function openDatapath(config: Config): Datapath {
         bpf: loadBpf(),
         posix: loadPosix(),
         pinPath: datapath.pinPath,
+        isInUse: (pinPath) => !isLockFree(pinLockFile(pinPath)),
       })
     case 'nftables':
       return new NftablesDatapath({
@@ -41,5 +47,24 @@ export function openDatapath(config: Config): Datapath {
   }
 }
 
-/** Policy maps that may be full at the same time before the shared table is. */
+/** Throws UnavailableError when an interface that the daemon would use has the programs of another running daemon. */
+export function refuseTaken(
+  config: Config,
+  datapath: Datapath,
+  hooks: readonly EndpointHook[],
+): void {
+  if (!(datapath instanceof EbpfDatapath)) return
+  const names = new Set(hooks.map((hook) => (hook.kind === 'interface' ? hook.name : '')))
+  const patterns = fencedPatterns(config)
+  const taken = datapath.takenInterface(
+    (name) => names.has(name) || patterns.some((pattern) => matchesPattern(pattern, name)),
+  )
+  if (taken === undefined) return
+  throw new UnavailableError(
+    `Cannot start: interface ${taken.name} has the programs of the namegate with pin path ${taken.pinPath}: ` +
+      'stop that one, or give each of them interfaces of its own',
+  )
+}
+
+/** How many policy maps can be full before the table that they share is full. */
 const POLICY_MAPS_FULL = 64

@@ -1,4 +1,4 @@
-// Opens what keeps the daemon's flows, as the config says: outputs, and the keeper that feeds them. Wiring only.
+// Opens what keeps the daemon's flows: the outputs that the config names, and the keeper that gives them lines.
 
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -8,31 +8,21 @@ import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { FlowFiles } from '../flows/flow-files.ts'
 import { FLOW_FOLDER, readFlowFolder } from '../flows/flow-folder.ts'
+import type { DescribeFlow } from '../flows/flow-tally.ts'
 import { FlowKeeper } from '../flows/flow-keeper.ts'
-import type { FlowOutput } from '../flows/flow-output.ts'
-import { StreamOutput } from '../flows/stream-output.ts'
-import { SyslogOutput } from '../flows/syslog-output.ts'
+import { StreamOutput, SyslogOutput, type FlowOutput } from '../flows/flow-outputs.ts'
 import { isBuilt } from '../native/native.ts'
 import type { Log } from '../telemetry/log.ts'
 
 const SYSLOG_NEEDS = 'Cannot send flows to syslog: the native part is not built: run npm run build'
 
-export interface KeptFlowsOptions {
-  readonly config: Config
-  readonly ring: FlowRing
-  readonly clock: Clock
-  readonly log: Log
-  /** Members of the JSON object of a flow of the ring, without braces. */
-  readonly describe: (number: number) => string
-}
-
 export class KeptFlows {
   readonly keeper: FlowKeeper
-  /** Undefined where none are kept on disk. */
+  /** Undefined when no flows are kept on disk. */
   readonly files: FlowFiles | undefined
   readonly #folder: string
 
-  constructor({ config, ring, clock, log, describe }: KeptFlowsOptions) {
+  constructor(config: Config, ring: FlowRing, clock: Clock, log: Log, describe: DescribeFlow) {
     const { keepMs, maxOctets, outputs } = config.flows
     const folder = join(config.state.directory, FLOW_FOLDER)
     this.#folder = folder
@@ -51,7 +41,7 @@ export class KeptFlows {
     this.keeper = new FlowKeeper({ ring, clock, outputs: made, node: hostname(), describe })
   }
 
-  /** Lines of all that is kept on disk, the latest included. */
+  /** Yields the lines of all flows that are kept on disk. Writes the latest flows first, so that they are included. */
   async *read(): AsyncIterable<string> {
     await this.keeper.flush()
     await this.files?.settled()

@@ -1,4 +1,4 @@
-// Parts of the daemon that are made from its config alone; daemon.ts puts them together.
+// Makes the parts of the daemon that need little more than its config. daemon.ts connects the parts.
 
 import { constants } from 'node:os'
 import type { Clock } from '../core/clock.ts'
@@ -15,7 +15,7 @@ import { CoreState } from '../enforcement/core-state.ts'
 import type { Persistence } from '../restore/persistence.ts'
 import { PolicyControl } from '../enforcement/policy-control.ts'
 import type { Config } from '../config/config.ts'
-import { ownAddresses } from '../config/own-addresses.ts'
+import { ownAddresses, systemResolvers } from '../config/machine.ts'
 import { resolveUpstreams } from '../config/upstreams.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { GivenSockets } from '../proxy/server/listeners.ts'
@@ -27,10 +27,12 @@ import type { OwnTraffic } from '../datapath/abilities.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { openConntrack } from '../native/netfilter/conntrack.ts'
 import { isBuilt } from '../native/native.ts'
-import type { DnsProxy } from '../proxy/dns-proxy.ts'
-import { Readiness } from '../proxy/upstream/probes.ts'
+import { Repair } from '../reconcile/repair.ts'
+import type { Restart } from '../restore/restart.ts'
+import type { RepairByAdapter } from '../datapath/repair.ts'
+import type { EndpointControl } from '../enforcement/endpoint-control.ts'
+import { reportRepaired } from './log-reports.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
-import { systemResolvers } from '../sources/system-resolvers.ts'
 
 /** What a daemon is made from. */
 export interface DaemonOptions {
@@ -38,37 +40,39 @@ export interface DaemonOptions {
   readonly log: Log
   readonly datapath: Datapath
   readonly clock?: Clock
-  /** Settings made at run time before, and where new ones are kept. */
+  /** Audit settings that an earlier daemon received at run time. `saveAudit` keeps new settings. */
   readonly auditSettings?: AuditSettings
   readonly saveAudit?: (settings: AuditSettings) => void
-  /** Resources of the admin API over restarts. */
+  /** Keeps the resources of the admin API over restarts. */
   readonly resourceKeeper?: ResourceKeeper
-  /** What outlives the process. Absent: nothing does but what the kernel has. */
+  /** The state folder. If absent, only the kernel's entries outlive the process. */
   readonly kept?: StateFolder | undefined
-  /** In the place of those of the config. */
+  /** Used instead of the servers of the config. */
   readonly servers?: readonly ServerAddress[]
   /** Listening sockets of another network namespace. */
   readonly sockets?: readonly GivenSockets[]
-  /** Those of our own that were bound before we started. */
+  /** Listening sockets that were bound before the start. */
   readonly passed?: readonly GivenSockets[] | undefined
 }
 
 const SECOND_MS = 1000
 
-export function makeCore(
-  config: Config,
-  clock: Clock,
-  datapath: Datapath,
-  restored: DatapathDump,
-  node: readonly Prefix[],
-  persistence?: Persistence,
-): CoreState {
+export interface CoreParts {
+  readonly config: Config
+  readonly clock: Clock
+  readonly datapath: Datapath
+  /** What the datapath held at the start. */
+  readonly restored: DatapathDump
+  readonly nodeAddresses: readonly Prefix[]
+  /** If absent, changes of the core are not recorded in the state folder. */
+  readonly persistence?: Persistence
+}
+
+export function makeCore({ config, persistence, ...parts }: CoreParts): CoreState {
   const { limits, dns, learning } = config
   return new CoreState({
     ...persistence?.ofCore,
-    clock,
-    datapath,
-    restored,
+    ...parts,
     limits: {
       names: limits,
       dynamicIdentities: limits['dynamic-identities'],
@@ -78,7 +82,6 @@ export function makeCore(
     },
     graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
     learning,
-    nodeAddresses: node,
     protectedPrefixes: dns.protectedPrefixes,
     cidrMatchesEndpoints: config.policies.cidrMatchesEndpoints,
   })
@@ -108,12 +111,10 @@ export function makePolicies(
   })
 }
 
-export function makeReadiness(config: Config, clock: Clock, { upstream }: DnsProxy): Readiness {
-  const { pool, probes } = upstream
-  return new Readiness({ clock, pool, probes, timeoutMs: config.upstreams.timeoutMs })
-}
-
-/** Spares what was open before; where nothing enforces nothing is listed. */
+/**
+ * Makes the part that allows connections which are older than enforcement. The `memory` datapath enforces nothing, so no connections are
+ * listed for it.
+ */
 export function makeAdoption(
   { datapath: { kind, adoptExistingMs } }: Config,
   datapath: Datapath,
@@ -132,7 +133,7 @@ function listTracked(family: Family, visit: (flow: TrackedFlow) => void): number
   return errno
 }
 
-/** The configured servers, `system` resolved; throws when one is ourselves or there is none. */
+/** The configured servers, with `system` resolved. Throws when a server is namegate itself, or when there is no server. */
 export function serversOf(config: Config): readonly ServerAddress[] {
   const { addresses, faults } = resolveUpstreams(
     config.upstreams.servers,
@@ -149,7 +150,7 @@ export function serversOf(config: Config): readonly ServerAddress[] {
   })
 }
 
-/** What the proxy sends, which the fence of a workload in our own network namespace would stop as well. */
+/** The packets of the proxy itself. If the proxy shares a network namespace with a workload, the workload's hook must allow them. */
 export function ownTraffic(
   { intercept: { mark } }: Config,
   servers: readonly ServerAddress[],
@@ -161,8 +162,50 @@ export function ownTraffic(
   })
 }
 
-/** Interfaces that are closed, DNS apart, until an endpoint has them; none where clients may be unmanaged. */
+/** Patterns of the interfaces that are fenced. There are none if unknown clients are allowed (`allow-unmanaged`). */
 export function fencedPatterns({ listeners, unknownClients }: Config): readonly string[] {
   if (unknownClients.onTimeout === 'allow-unmanaged') return []
   return [...new Set(listeners.flatMap(({ interfaces }) => interfaces))]
+}
+
+/** Repairs of the kernel's entries, made by the daemon or by the datapath itself. */
+export type Repairs = Pick<Repair, 'counters' | 'start' | 'stop'>
+
+interface RepairParts {
+  readonly config: Config
+  readonly core: CoreState
+  readonly endpoints: EndpointControl
+  readonly restart: Restart
+}
+
+/** Repairs the kernel's entries. Returns undefined for a datapath that no other process can change. */
+export function openRepair(daemon: RepairParts, log: Log): Repairs | undefined {
+  const { datapath } = daemon.config
+  const { repair } = daemon.core.datapath
+  if (repair.kind === 'by-adapter') return repairsOf(repair, log)
+  if (repair.kind !== 'by-daemon' || datapath.kind !== 'ebpf') return undefined
+  return new Repair({
+    core: daemon.core,
+    endpoints: () => daemon.endpoints.entries(),
+    inheritedPolicies: () => daemon.restart.inheritedPolicies,
+    everyMs: datapath.verifyMs,
+    onRepaired: (first, count) => reportRepaired(log, first, count),
+    onFault: (reason) => log.limited('verify', { reason }, 'the kernel cannot be compared'),
+  })
+}
+
+/** Counts and logs the repairs of a datapath that repairs itself. */
+function repairsOf(repair: RepairByAdapter, log: Log): Repairs {
+  let repaired = 0
+  repair.onRepaired((first, count) => {
+    repaired += count
+    reportRepaired(log, first, count)
+  })
+  return {
+    get counters() {
+      return { walks: repair.walks(), repaired }
+    },
+    start: () => undefined,
+    stop: () => undefined,
+  }
 }

@@ -1,5 +1,5 @@
-// The daemon as one process, from its start to its end, across take-overs. It may begin with what another process hands over, may
-// hand everything over itself, and resumes when the successor fails. At any time one `DaemonServices` serves.
+// Runs the daemon as one process from its start to its end. The process starts alone or takes over from another process. The process can
+// hand everything to a successor, and serves again when the successor fails. At any time one `DaemonServices` serves.
 
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
@@ -25,15 +25,15 @@ export interface DaemonProcessOptions {
   readonly makeDetach: (daemon: Daemon) => (() => void) | undefined
 }
 
-/** Queries in flight at the end of a daemon get no more than this. */
+/** The longest wait for queries in flight when a successor takes over. */
 const IN_FLIGHT_MAX_MS = 5000
 
-/** Where queries of another daemon come from. */
-type Hear = (onQuery: (handed: HandedQuery) => void) => void
+/** Calls `onQuery` for each query that another daemon hands over. */
+type QuerySource = (onQuery: (handed: HandedQuery) => void) => void
 
 export class DaemonProcess {
   readonly ending = new Ending()
-  readonly #to: DaemonProcessOptions
+  readonly #options: DaemonProcessOptions
   #notifier: Notifier | undefined
   #services: DaemonServices | undefined
   #supervised: Supervised | undefined
@@ -41,25 +41,28 @@ export class DaemonProcess {
   #isHandingOver = false
 
   constructor(options: DaemonProcessOptions) {
-    this.#to = options
+    this.#options = options
     this.#notifier = openNotifier(options.supervisor)
   }
 
-  /** The daemon that serves now. */
+  /** The daemon that serves now. Undefined before the start, after the end, and after a successor took over. */
   get daemon(): Daemon | undefined {
     return this.#services?.daemon
   }
 
-  /** Starts over what is there. Whoever calls this calls `stop`, also when it rejects. */
+  /** Starts without a predecessor. The caller must call `stop`, also when `start` rejects. */
   async start(): Promise<void> {
-    const { passed } = this.#to
+    const { passed } = this.#options
     await this.#serve({ passed, outlives: passed !== undefined })
     this.#openConnectSocket()
   }
 
-  /** Starts with what the running daemon has; rejects with UnavailableError when that one goes on, as after a signal. */
+  /**
+   * Takes over from the running daemon. Rejects with InvalidInputError when the present files allow no daemon to start, and with
+   * UnavailableError when the running daemon continues, for example after a signal.
+   */
   async takeOver(): Promise<void> {
-    const { config } = this.#to
+    const { config } = this.#options
     checkSources(config)
     const successor = new Successor(config, systemClock)
     void this.ending.asked.then((end) => {
@@ -78,7 +81,7 @@ export class DaemonProcess {
     this.daemon?.sources.reload()
   }
 
-  /** Answers what is in flight, as far as that is wanted, and ends everything. */
+  /** Ends everything. With `drains`, the queries in flight are answered first. */
   async stop(drains: boolean): Promise<void> {
     this.#connectSocket?.close()
     if (drains) {
@@ -91,7 +94,7 @@ export class DaemonProcess {
   }
 
   async #serve(more: Partial<ServicesOptions>): Promise<DaemonServices> {
-    const { config, log, makeDetach } = this.#to
+    const { config, log, makeDetach } = this.#options
     const outside = { state: true, admin: true, metrics: true }
     const services = new DaemonServices({ config, log, outside, makeDetach, ...more })
     this.#services = services
@@ -99,8 +102,8 @@ export class DaemonProcess {
     return services
   }
 
-  /** Starts over sockets and locks of another daemon, and goes on with its clients when `go` says so. */
-  async #resume(handed: HandedOver, go: () => Promise<Hear>): Promise<void> {
+  /** Starts with the sockets and locks of another daemon. Serves that daemon's clients after `go` has resolved. */
+  async #resume(handed: HandedOver, go: () => Promise<QuerySource>): Promise<void> {
     const { locks, outlives } = handed
     const passed = handed.listeners
     const services = await this.#serve({ passed, locks, outlives, isQuiet: true })
@@ -112,11 +115,11 @@ export class DaemonProcess {
   }
 
   #openConnectSocket(): void {
-    const { log, config } = this.#to
+    const { log, config } = this.#options
     if (this.#services === undefined) return
     const { daemon, putBack } = this.#services
     if (this.#notifier !== undefined) {
-      this.#supervised = new Supervised({ daemon, notifier: this.#notifier, clock: systemClock })
+      this.#supervised = new Supervised(daemon, this.#notifier, systemClock)
       this.#supervised.start()
     }
     try {
@@ -128,12 +131,15 @@ export class DaemonProcess {
         onRemoved: reportRemovedSocket(log, putBack, 'take-over', path),
       })
     } catch (error) {
-      log.warn({ reason: String(error) }, 'nobody can take over from this daemon')
+      log.warn(
+        { reason: String(error) },
+        'cannot open the take-over socket: no other daemon can take over from this daemon',
+      )
     }
   }
 
   async #give(descriptor: number): Promise<void> {
-    const { log, config } = this.#to
+    const { log, config } = this.#options
     const services = this.#services
     const source = new HandoverSource({
       clock: systemClock,
@@ -164,8 +170,8 @@ export class DaemonProcess {
     }
   }
 
-  /** What was `services` waits for servers until nothing of it is in flight; a new one serves. */
-  async #comeBack(before: DaemonServices, handed: HandedOver, hear: Hear): Promise<void> {
+  /** Serves again after a successor failed. New services serve; the old services stop when none of their queries is in flight. */
+  async #comeBack(before: DaemonServices, handed: HandedOver, hear: QuerySource): Promise<void> {
     this.#supervised?.stop()
     this.#connectSocket?.close()
     await this.#resume(handed, async () => await Promise.resolve(hear))
@@ -178,20 +184,23 @@ export class DaemonProcess {
   }
 
   #gone(pid: number): void {
-    this.#to.log.info({ pid }, 'another process goes on as the daemon')
+    this.#options.log.info({ pid }, 'another process goes on as the daemon')
     this.#supervised?.stop()
     this.#connectSocket?.close()
     this.#notifier?.tell({ MAINPID: pid, STATUS: `pid ${pid} took over` })
   }
 }
 
-/** `stop`: answers what is in flight first. `detached`: nothing is enforced any more. `handed-over`: another process goes on. */
+/**
+ * How the process ends. `stop`: after the queries in flight are answered. `detached`: nothing is enforced any more. `handed-over`:
+ * another process is the daemon.
+ */
 export type End = 'stop' | 'detached' | 'handed-over'
 
 export class Ending {
-  /** Resolves when the end is asked for. */
+  /** Resolves at the first request for the end. */
   readonly asked: Promise<End>
-  /** Resolves when it is asked for once more. */
+  /** Resolves at the second request. */
   readonly hurried: Promise<void>
   #ask: (end: End) => void = () => undefined
   #hurry: () => void = () => undefined
@@ -202,7 +211,7 @@ export class Ending {
     this.hurried = new Promise((done) => (this.#hurry = done))
   }
 
-  /** Whether that is the first time. */
+  /** Asks for the end. Returns true for the first request, and false for each later one. */
   end(how: End): boolean {
     const isFirst = !this.#isAsked
     this.#isAsked = true
@@ -212,7 +221,7 @@ export class Ending {
   }
 }
 
-/** Whether a daemon could start with the files as they are, before anybody gives up anything for it; throws InvalidInputError. */
+/** Throws InvalidInputError when the present files allow no daemon to start. Called before the running daemon gives up anything. */
 function checkSources(config: Config): void {
   const datapath = openDatapath({ ...config, datapath: { ...config.datapath, kind: 'memory' } })
   const daemon = new Daemon({ config, log: SILENT, datapath })

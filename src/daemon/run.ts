@@ -1,5 +1,5 @@
-// The daemon as a process: signals, supervisor, end. Resolves with the exit code. SIGTERM and SIGINT stop the daemon when what is
-// in flight is answered, or at once when they come again; the kernel goes on enforcing. SIGHUP reads files again.
+// Runs the daemon as a process: signals, supervisor, end. SIGTERM and SIGINT stop the daemon after the queries in flight are answered. A
+// second signal stops the daemon at once. After the end, the kernel continues to enforce. SIGHUP makes the daemon read all files again.
 
 import type { Config } from '../config/config.ts'
 import { stayAlive, systemClock } from '../core/clock.ts'
@@ -12,29 +12,29 @@ import { refuseStale } from './stale-datapaths.ts'
 import { loadBpf, loadNetlink } from '../native/native.ts'
 import type { PassedSocket } from '../native/passed-socket.ts'
 import { matchSockets } from '../proxy/server/passed-sockets.ts'
-import { notePins } from '../state/pin-note.ts'
+import { notePins } from './noted-pins.ts'
 import type { Supervisor } from '../systemd/notify.ts'
 import type { Log } from '../telemetry/log.ts'
 import { VERSION } from '../version.ts'
 
 const OK = 0
-/** Time for the answer to whoever asked for the end. */
+/** The process waits this long, so that the admin API can answer the request to detach. */
 const ANSWER_MS = 100
 
 export interface RunOptions {
   readonly config: Config
   readonly log: Log
-  /** Sockets that were bound before we started. */
+  /** Listening sockets that were bound before the start. */
   readonly passed?: readonly PassedSocket[]
-  /** Who wants to hear of us. */
+  /** The supervisor, such as systemd, that receives notices about the daemon. */
   readonly supervisor?: Supervisor | undefined
-  /** Goes on with what the running daemon has. */
+  /** True: the process takes over from the running daemon. */
   readonly takesOver?: boolean
 }
 
 /**
- * Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start, as beside a datapath of
- * another kind that still enforces.
+ * Runs the daemon until a signal or a request ends it, and resolves with the exit code. Rejects with InvalidInputError or
+ * UnavailableError when the daemon cannot start, for example because a datapath of another kind still enforces.
  */
 export async function runDaemon(options: RunOptions): Promise<number> {
   const { config, log, passed = [], supervisor, takesOver = false } = options
@@ -47,10 +47,10 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     supervisor,
   })
   let end: End = 'detached'
-  // Also when nothing but a timer is waited for, as at the end, when all sockets are closed.
+  // `alive` keeps the process alive during the end, when all sockets are closed and only timers are left.
   const alive = stayAlive()
   try {
-    // Before anything is open to others: a signal that comes while it starts is taken, too.
+    // The signal handlers come first, so that a signal during the start ends the daemon too.
     listenToSignals(service, log)
     await (takesOver ? service.takeOver() : service.start())
     noteDatapath(config, log)
@@ -63,7 +63,7 @@ export async function runDaemon(options: RunOptions): Promise<number> {
   return OK
 }
 
-/** Without the note break glass still works, only slower. */
+/** Notes the pin path for break-glass mode. Break-glass mode works without the note, but slower. */
 function noteDatapath({ file, datapath }: Config, log: Log): void {
   if (datapath.kind !== 'ebpf') return
   try {

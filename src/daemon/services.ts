@@ -1,6 +1,6 @@
-// The daemon with its services: locks, state folder, admin API, metrics, flows. The process (process.ts) and the library
-// (library/open-gate.ts) run the same one. It leaves the process alone (no signals, no exit), so that several can live in one
-// process. Start once, stop once, in reverse.
+// Runs a daemon with its services: locks, state folder, admin API, metrics, flows. The process (process.ts) and the library
+// (library/open-gate.ts) use this class. The class handles no signals and never ends the process, so one process can run several. Each
+// DaemonServices is started once and stopped once. The stop has the reverse order of the start.
 
 import { AdminServer } from '../admin/server.ts'
 import { MetricsServer } from '../admin/metrics-server.ts'
@@ -17,10 +17,11 @@ import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
 import { quiet, TakenOn, type HandedOver } from '../handover/handing-over.ts'
 import { Locks } from './locks.ts'
+import type { MetricsSources } from './metrics-sources.ts'
 import { reportRemovedSocket } from './log-reports.ts'
 import type { HandedQuery, HandedSockets } from '../proxy/handed.ts'
 import type { GivenSockets } from '../proxy/server/listeners.ts'
-import { LimitHits } from '../telemetry/limit-hits.ts'
+import { LimitHits } from '../telemetry/limits.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Log } from '../telemetry/log.ts'
 import { PutBack } from '../telemetry/put-back.ts'
@@ -28,21 +29,21 @@ import { PutBack } from '../telemetry/put-back.ts'
 export interface ServicesOptions {
   readonly config: Config
   readonly log: Log
-  /** What there is of the outside: a folder for settings, a socket for the admin API, a port for metrics. */
+  /** True for each service that runs: the state folder, the socket of the admin API, the port of the metrics. */
   readonly outside: Readonly<Record<'state' | 'admin' | 'metrics', boolean>>
-  /** Makes what takes all enforcement away and ends; gives undefined where nothing enforces. */
+  /** Makes the function that removes all enforcement and ends the process. It returns undefined where nothing enforces. */
   readonly makeDetach?: (daemon: Daemon) => (() => void) | undefined
-  /** Sockets that were bound before we started. */
+  /** Sockets that were bound before the start. */
   readonly passed?: readonly GivenSockets[] | undefined
-  /** Locks of the daemon before us. */
+  /** Descriptors of the predecessor's locks. */
   readonly locks?: readonly number[]
-  /** Whether somebody keeps our listening sockets when we end. */
+  /** True if systemd keeps the listening sockets after this daemon ends. */
   readonly outlives?: boolean
-  /** Nothing is read before `read`. */
+  /** True: the daemon reads no query before `read` is called. */
   readonly isQuiet?: boolean
 }
 
-/** Queries in flight at the end get no more than this, however long the config lets them take. */
+/** The longest wait for queries in flight at the end, also when `upstreams.timeout` is longer. */
 const DRAIN_MAX_MS = 5000
 
 export class DaemonServices {
@@ -50,7 +51,7 @@ export class DaemonServices {
   readonly state: AdminState
   readonly putBack: PutBack
   readonly #log: Log
-  readonly #metrics: Metrics
+  readonly #metrics: Metrics<MetricsSources>
   readonly #hits: LimitHits
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
@@ -58,10 +59,10 @@ export class DaemonServices {
   readonly #kept: DaemonStateFolder | undefined
   readonly #locks: Locks
   readonly #isQuiet: boolean
-  /** Whether our listening sockets live on without us. */
+  /** True if the listening sockets stay open after this daemon ends. */
   readonly #outlives: boolean
 
-  /** Takes the locks and the datapath; throws InvalidInputError or UnavailableError, and then holds nothing. */
+  /** Takes the locks and the datapath. If it throws InvalidInputError or UnavailableError, it holds no locks. */
   constructor(options: ServicesOptions) {
     const { config, log, outside, makeDetach, passed } = options
     this.#log = log
@@ -71,11 +72,11 @@ export class DaemonServices {
     this.#locks = new Locks(config, log, outside.state, options.locks)
     try {
       const datapath = openDatapath(config)
-      // What the kernel has is read beside what the disk has.
+      // Starts to read the kernel's entries now, so that they are read at the same time as the state folder.
       datapath.readAhead()
-      const { putBack } = this
-      const files = { config, log, locks: this.#locks, putBack }
-      this.#kept = outside.state ? new DaemonStateFolder(files) : undefined
+      this.#kept = outside.state
+        ? new DaemonStateFolder(config, log, this.#locks, this.putBack)
+        : undefined
       this.daemon = new Daemon({ config, log, passed, datapath, ...this.#kept?.forDaemon })
     } catch (error) {
       this.#locks.release()
@@ -83,17 +84,15 @@ export class DaemonServices {
     }
     const keepsFlows = outside.state && config.flows.outputs.length > 0
     this.#flows = keepsFlows ? this.#makeFlows(config, log) : undefined
-    const detach = makeDetach?.(this.daemon)
-    const { state, metrics } = makeDaemonAdmin(
-      this.daemon,
-      detach,
-      this.#flows,
-      this.#kept,
-      this.putBack,
-    )
+    const { state, metrics } = makeDaemonAdmin(this.daemon, {
+      detach: makeDetach?.(this.daemon),
+      keptFlows: this.#flows,
+      kept: this.#kept,
+      putBack: this.putBack,
+    })
     this.state = state
     this.#metrics = metrics
-    this.#hits = new LimitHits({ limits: () => state.limits(), clock: systemClock, log })
+    this.#hits = new LimitHits(() => state.limits(), systemClock, log)
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
     const { socket } = config.admin
     const api = {
@@ -109,15 +108,15 @@ export class DaemonServices {
 
   #makeFlows(config: Config, log: Log): KeptFlows {
     const describe = (number: number): string => keptText(this.state, number)
-    return new KeptFlows({ config, log, ring: this.daemon.flows, clock: systemClock, describe })
+    return new KeptFlows(config, this.daemon.flows, systemClock, log, describe)
   }
 
-  /** The port of the metrics; undefined when there are none, or before the start. */
+  /** The port of the metrics. Undefined before the start and without metrics. */
   get metricsPort(): number | undefined {
     return this.#scrape?.port
   }
 
-  /** Whoever calls this calls `stop`, also when it throws. */
+  /** Starts the services and the daemon. The caller must call `stop`, also when `start` rejects. */
   async start(): Promise<void> {
     await this.#scrape?.start()
     await this.#admin?.start()
@@ -128,20 +127,20 @@ export class DaemonServices {
     if (!this.#isQuiet) this.read()
   }
 
-  /** Begins with what waits in sockets that were bound before we started. */
+  /** Begins to read the listening sockets. Queries can have waited in them since before the start. */
   read(): void {
     this.daemon.proxy.listeners.reading(true)
   }
 
-  /** Goes on with what another daemon had of its clients; queries name connections by numbers of the other one. */
+  /** Serves the clients of another daemon. Queries handed over by that daemon name connections by that daemon's numbers. */
   takeOn(sockets: HandedSockets): TakenOn {
     return new TakenOn(this.daemon.proxy, sockets)
   }
 
   /**
-   * Ends everything but the wait for servers, and gives away what clients and the kernel have of us: nobody but who takes
-   * it writes anything from then on. Queries go to `onQuery` as they end. Rejects when the datapath comes to no end, or the
-   * state folder is another daemon's, and then all is as before.
+   * Ends everything except the wait for servers, and returns the sockets and locks for the successor. After `handOut`, only the successor
+   * writes. `onQuery` receives each query when it ends. Rejects when a commit does not end, or when another daemon has the state folder;
+   * then this daemon continues as before.
    */
   async handOut(onQuery: (handed: HandedQuery) => void): Promise<HandedOver> {
     const { daemon } = this
@@ -161,17 +160,17 @@ export class DaemonServices {
     return { ...sockets, locks: this.#locks.duplicate(), outlives: this.#outlives }
   }
 
-  /** After `handOut`: waits for servers no more. */
+  /** Ends the wait for servers. The caller must have called `handOut`. */
   finish(): void {
     this.daemon.proxy.stop()
     this.#locks.release()
     this.#log.flush()
   }
 
-  /** Takes on nothing new and answers what is in flight; resolves when that is done, or `cut` says so. */
+  /** Refuses new queries and answers the queries in flight. Resolves when all are answered, or when `cut` resolves. */
   async drain(cut: Promise<void>): Promise<void> {
     const { config, interception, proxy } = this.daemon
-    // Where it opens DNS again, what comes from now on goes its own way.
+    // With `on-exit: open`, later queries reach the servers without namegate.
     await interception.stop()
     void cut.then(() => proxy.drain.cut())
     const limitMs = Math.min(config.upstreams.timeoutMs, DRAIN_MAX_MS)
@@ -179,7 +178,7 @@ export class DaemonServices {
     if (count > 0) this.#log.warn({ count }, 'queries in flight were refused at the end')
   }
 
-  /** Everything down; what the kernel enforces stays in force. */
+  /** Ends everything. The kernel continues to enforce. */
   async stop(): Promise<void> {
     await this.#stopOthers(false)
     this.#locks.release()

@@ -1,7 +1,8 @@
-// Finds and removes a stale datapath: one of another kind, or with other pins, that still enforces. No daemon would report new
-// names to it, so it would drop what policy allows: no daemon starts beside it, and `namegate datapath detach` removes it. The
-// note of the pins names the last pins of this config file. The pin path of the config, the usual pin path and the table of
-// this network namespace are stale when no daemon holds their lock.
+// Finds and removes stale datapaths. A datapath is stale if it still enforces but has another kind or other pins than the config. A stale
+// datapath learns no new names, so it would drop what policy allows. Therefore no daemon starts beside it. `namegate datapath detach`
+// removes it. The pins that the note of this config file names are stale if the config no longer uses them. Three further places are looked
+// at: the pin path of the config, the usual pin path, and the table of this network namespace. They are stale if the config does not use
+// them and no daemon holds their lock.
 
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
@@ -10,21 +11,20 @@ import { UnavailableError } from '../core/errors.ts'
 import { pinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { detachAll } from '../datapath/ebpf/break-glass.ts'
 import { hasTable, removeTable } from '../datapath/nftables/break-glass.ts'
-import { takeLock } from '../native/lock.ts'
-import { isBuilt, loadBpf, loadNetlink, loadPosix } from '../native/native.ts'
+import { isBuilt, loadBpf, loadNetlink } from '../native/native.ts'
 import { hasPins, notedPinPath } from './noted-pins.ts'
-import { pinLockFile, tableLockFile } from '../state/lock.ts'
+import { isLockFree, pinLockFile, tableLockFile } from '../state/lock.ts'
 
 export type StaleDatapath =
   { readonly kind: 'ebpf'; readonly pinPath: string } | { readonly kind: 'nftables' }
 
-/** `takesOver`: the daemon that has the lock of the table is the one before. */
+/** Lists stale datapaths. `takesOver`: the predecessor holds the lock of the table, so the lock does not protect the table. */
 export function staleDatapaths(
   { file, datapath }: Pick<Config, 'file' | 'datapath'>,
   takesOver = false,
 ): readonly StaleDatapath[] {
   const left: StaleDatapath[] = []
-  const { kind, pinPath: own = DEFAULT_PIN_PATH } = datapath
+  const { kind, pinPath: own } = datapath
   const noted = notedPinPath(file)
   if (noted !== undefined && (kind !== 'ebpf' || noted !== own)) {
     left.push({ kind: 'ebpf', pinPath: noted })
@@ -32,15 +32,15 @@ export function staleDatapaths(
   for (const pinPath of new Set([own, DEFAULT_PIN_PATH])) {
     const isOurs = kind === 'ebpf' && pinPath === own
     if (isOurs || pinPath === noted || !hasPins(pinPath)) continue
-    if (isFree(pinLockFile(pinPath))) left.push({ kind: 'ebpf', pinPath })
+    if (isLockFree(pinLockFile(pinPath))) left.push({ kind: 'ebpf', pinPath })
   }
   if (kind !== 'nftables' && isTableThere()) {
-    if (takesOver || isFree(tableLockFile())) left.push({ kind: 'nftables' })
+    if (takesOver || isLockFree(tableLockFile())) left.push({ kind: 'nftables' })
   }
   return left
 }
 
-/** Throws UnavailableError with the way out when something is left; `file`: the config that `detach` is to be given. */
+/** Throws UnavailableError with the remedy when there is a stale datapath. The remedy names the config file `file` for `detach`. */
 export function refuseStale(
   config: Pick<Config, 'file' | 'datapath'>,
   takesOver: boolean,
@@ -57,7 +57,7 @@ export function refuseStale(
   throw new UnavailableError(`${wanted}: what ${left.kind} left${where} still enforces: ${remedy}`)
 }
 
-/** What is there to take away: that of the configured kind, and what another one left. */
+/** Lists the datapaths that `detach` removes: the datapath of the configured kind, and stale datapaths. */
 export function enforcing(config: Pick<Config, 'file' | 'datapath'>): readonly StaleDatapath[] {
   const { datapath } = config
   const left = staleDatapaths(config)
@@ -66,7 +66,7 @@ export function enforcing(config: Pick<Config, 'file' | 'datapath'>): readonly S
   return hasOwn ? [datapath, ...left] : left
 }
 
-/** Takes one away that is there, if its daemon did not; what it was, in words. */
+/** Removes a datapath that may be gone already. Returns the datapath's name for people. */
 export function takeAway(left: StaleDatapath): string {
   if (left.kind === 'nftables') {
     removeTable(loadNetlink())
@@ -80,20 +80,7 @@ function isTableThere(): boolean {
   try {
     return isBuilt('nftables') && hasTable(loadNetlink())
   } catch {
-    // Without the privilege to look there is none to have left one.
-    return false
-  }
-}
-
-/** Whether no daemon holds a lock. */
-function isFree(lock: string): boolean {
-  if (!existsSync(lock)) return true
-  try {
-    const result = takeLock(loadPosix(), lock, process.pid)
-    if (result.kind === 'held') result.release()
-    return result.kind === 'held'
-  } catch {
-    // It is not ours to say.
+    // A user who has no privilege to look had no privilege to make a table.
     return false
   }
 }

@@ -1,6 +1,6 @@
-// The state folder of a config: read at the start, written from then on. Provides the daemon's saved state, the figures of `status`
-// and metrics, and the end. Every two seconds it checks that the folder and the latest files are still there. Missing files are
-// written anew, but never in a folder whose lock another daemon holds.
+// Opens the state folder of a config. The folder is read at the start and written later. DaemonStateFolder has the daemon's saved state,
+// and the figures for `status` and metrics. Every two seconds it checks that the folder and the latest files still exist. It writes
+// missing files again, but never in a folder whose lock another daemon holds.
 
 import { join } from 'node:path'
 import type { AdminState } from '../admin/state.ts'
@@ -11,7 +11,8 @@ import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { DaemonOptions } from './parts.ts'
 import type { FolderLock, Locks } from './locks.ts'
 import type { StateFault } from '../state/faults.ts'
-import { openState, readBootId, type OpenedState } from '../state/open-state.ts'
+import { openState, type OpenedState } from '../state/state-store.ts'
+import { readBootId } from '../state/stamp.ts'
 import { ResourceShards } from '../state/resource-shards.ts'
 import { SettingsKeeper } from '../state/settings.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -21,29 +22,22 @@ const SECOND_MS = 1000
 const LOOK_MS = 2 * SECOND_MS
 const NOT_WRITTEN = 'in force until a restart: not written yet'
 
-export interface StateFolderOptions {
-  readonly config: Config
-  readonly log: Log
-  readonly locks: Locks
-  readonly putBack: PutBack
-}
-
 export class DaemonStateFolder {
   readonly #opened: OpenedState
   readonly #settings: SettingsKeeper
   readonly #resources: ResourceShards
-  /** Undefined: there is none to have. */
+  /** Undefined where the native part, which locks need, is not built. */
   readonly #lock: FolderLock | undefined
   readonly #log: Log
   readonly #putBack: PutBack
   #looks: Timer | undefined
-  /** Why the folder is another daemon's. */
+  /** Text that names the other daemon which has the folder. Undefined when no other daemon has it. */
   #taken: string | undefined
-  /** Whether the lock went, and nothing has been written since. */
+  /** True after the lock was lost, until everything is written again. */
   #isLost = false
 
-  /** Throws nothing: a folder that cannot be read or written is told, and the daemon goes on with what the kernel has. */
-  constructor({ config: { state, limits }, log, locks, putBack }: StateFolderOptions) {
+  /** Never throws. A folder that cannot be read or written is logged, and the daemon continues with the kernel's entries. */
+  constructor({ state, limits }: Config, log: Log, locks: Locks, putBack: PutBack) {
     const shared = { clock: systemClock, mayWrite: () => locks.folder?.need() }
     this.#lock = locks.folder
     this.#log = log
@@ -53,7 +47,7 @@ export class DaemonStateFolder {
       folder: state.directory,
       boot: systemBootClock,
       pairsMax: limits.pairs,
-      onFault: (fault) => tellFault(log, fault),
+      onFault: (fault) => logFault(log, fault),
     })
     for (const { file, offset, reason, isNormal } of this.#opened.read.passedOver) {
       const fields = { file, offset, reason }
@@ -74,12 +68,12 @@ export class DaemonStateFolder {
     })
   }
 
-  /** Looks after the folder until `close`. */
+  /** Checks the folder every two seconds until `close`. */
   start(): void {
     this.#looks = systemClock.every(LOOK_MS, () => this.#look())
   }
 
-  /** What the daemon begins with, and where it keeps what changes. */
+  /** The saved state for the daemon, and the functions that keep changes. */
   get forDaemon(): Pick<DaemonOptions, 'kept' | 'auditSettings' | 'saveAudit' | 'resourceKeeper'> {
     return {
       kept: this.#kept,
@@ -93,7 +87,7 @@ export class DaemonStateFolder {
     }
   }
 
-  /** For `status` and metrics. */
+  /** The figures for `status` and metrics. */
   get use(): NonNullable<AdminState['kept']>['use'] {
     const { use } = this.#opened.store
     const [settings, resources] = [this.#settings, this.#resources]
@@ -107,7 +101,7 @@ export class DaemonStateFolder {
     }
   }
 
-  /** The last tries; when everything that was given is on the disk, or the disk has refused it. */
+  /** Resolves when everything is on disk, or when the disk has refused it. */
   async close(): Promise<void> {
     this.#looks?.cancel()
     this.#settings.stop()
@@ -115,7 +109,7 @@ export class DaemonStateFolder {
     await this.#opened.store.close()
   }
 
-  /** Whether nobody, neither we nor another daemon, can be known to have the folder alone. */
+  /** True while this daemon should have the lock of the folder but does not. */
   get #lacksLock(): boolean {
     return this.#lock !== undefined && this.#lock.held === undefined
   }
@@ -141,7 +135,7 @@ export class DaemonStateFolder {
     store.hurry()
   }
 
-  /** A file is gone; it is written anew. */
+  /** Counts a file that another process removed and that the daemon writes again. */
   #missed(which: 'settings' | 'resources', file: string): void {
     this.#opened.store.missed()
     this.#putBack.add(which, file)
@@ -152,7 +146,7 @@ export class DaemonStateFolder {
       this.#lock?.need()
     } catch (error) {
       const before = this.#taken
-      // Where it is the disk that says no, its faults are told where they are met.
+      // If the disk refuses the lock file, the writer that meets the refusal logs it.
       this.#taken = systemCodeOf(error) === undefined ? messageOf(error) : undefined
       if (before !== undefined || this.#taken === undefined) return
       this.#log.warn(
@@ -169,7 +163,7 @@ export class DaemonStateFolder {
   }
 }
 
-function tellFault(log: Log, { cause, message }: StateFault): void {
+function logFault(log: Log, { cause, message }: StateFault): void {
   const isLost = cause === 'lost'
   const what = isLost
     ? 'has lost what was written: all is written anew'

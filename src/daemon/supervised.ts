@@ -1,5 +1,6 @@
-// Reports the daemon to systemd (Type=notify): ready when /readyz says so and the daemon's own listeners answer, with a status line
-// of faults, and a watchdog that the same self-queries feed. Without a supervisor nothing runs here.
+// Reports the daemon to systemd (Type=notify). The daemon is ready when /readyz says so and the daemon's own listeners have answered a
+// query that the daemon sent. The status line has the faults. The same queries of the daemon to itself feed the watchdog. DaemonProcess
+// makes a Supervised only for a process with a supervisor.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Daemon } from './daemon.ts'
@@ -8,54 +9,51 @@ import type { Notifier } from '../systemd/notify.ts'
 import { Watchdog } from '../systemd/watchdog.ts'
 
 const LOOK_MS = 200
-/** While it starts, a minute at a time is asked for, now and then: servers that are silent are no reason to be killed. */
+/** During the start, systemd is asked every ten seconds for another minute, so that it does not kill the daemon while no server answers. */
 const EXTEND_USEC = 60_000_000
 const LOOKS_PER_EXTENSION = 50
-/** Files count as read again when nothing has been in transition for so many looks. */
+/** A reload is complete after this many looks in a row without a transition. */
 const QUIET_LOOKS = 3
 
-export interface SupervisedOptions {
-  readonly daemon: Daemon
-  readonly notifier: Notifier
-  readonly clock: Clock
-}
-
 export class Supervised {
-  readonly #to: SupervisedOptions
+  readonly #daemon: Daemon
+  readonly #notifier: Notifier
+  readonly #clock: Clock
   readonly #selfQuery: SelfQuery
   #watchdog: Watchdog | undefined
   #timer: Timer | undefined
-  /** Whether our own listeners have answered us. */
+  /** True after the daemon's own listeners have answered once. */
   #answers = false
   #isReady = false
   #status = ''
-  /** Looks until a reload counts as done; 0: none is under way. */
+  /** How many looks are left until a reload is complete; 0 when no reload is under way. */
   #reloading = 0
   #looks = 0
 
-  constructor(options: SupervisedOptions) {
-    const { daemon } = options
-    this.#to = options
+  constructor(daemon: Daemon, notifier: Notifier, clock: Clock) {
+    this.#daemon = daemon
+    this.#notifier = notifier
+    this.#clock = clock
     this.#selfQuery = new SelfQuery(daemon.proxy.selfCheck, () => daemon.proxy.listeners.bound)
   }
 
   start(): void {
-    this.#timer = this.#to.clock.every(LOOK_MS, () => this.#look())
+    this.#timer = this.#clock.every(LOOK_MS, () => this.#look())
   }
 
-  /** Files are read again (SIGHUP). */
+  /** Tells systemd that a reload began (SIGHUP). */
   reloading(): void {
-    this.#to.notifier.tell({ RELOADING: 1 })
+    this.#notifier.tell({ RELOADING: 1 })
     this.#reloading = QUIET_LOOKS
   }
 
-  /** The end has begun, or another process goes on as the service. */
+  /** Tells systemd that the daemon ends, and stops. */
   stopping(): void {
-    this.#to.notifier.tell({ STOPPING: 1, STATUS: 'stopping' })
+    this.#notifier.tell({ STOPPING: 1, STATUS: 'stopping' })
     this.stop()
   }
 
-  /** Tells nothing more. */
+  /** Stops reporting. */
   stop(): void {
     this.#timer?.cancel()
     this.#watchdog?.stop()
@@ -63,7 +61,7 @@ export class Supervised {
   }
 
   #look(): void {
-    const { daemon } = this.#to
+    const daemon = this.#daemon
     const reasons = [...daemon.notReady]
     if (!this.#answers) {
       reasons.push('its own listeners do not answer')
@@ -73,17 +71,17 @@ export class Supervised {
     this.#tell(reasons)
     if (this.#reloading === 0) return
     this.#reloading = daemon.transition.pending ? QUIET_LOOKS : this.#reloading - 1
-    if (this.#reloading === 0) this.#to.notifier.tell({ READY: 1 })
+    if (this.#reloading === 0) this.#notifier.tell({ READY: 1 })
   }
 
   #becomeReady(): void {
-    const { notifier, clock } = this.#to
+    const notifier = this.#notifier
     const { watchdogMs: intervalMs } = notifier.supervisor
     this.#isReady = true
     notifier.tell({ READY: 1 })
     if (intervalMs === 0) return
     this.#watchdog = new Watchdog({
-      clock,
+      clock: this.#clock,
       intervalMs,
       ask: (answered) => this.#selfQuery.ask(answered),
       feed: () => notifier.tell({ WATCHDOG: 1 }),
@@ -92,8 +90,8 @@ export class Supervised {
   }
 
   #tell(reasons: readonly string[]): void {
-    const { daemon, notifier } = this.#to
-    const { texts } = daemon.proxy.listeners
+    const notifier = this.#notifier
+    const { texts } = this.#daemon.proxy.listeners
     const status = reasons.length === 0 ? `serves ${texts.join(', ')}` : reasons.join('; ')
     const isDue = !this.#isReady && this.#looks++ % LOOKS_PER_EXTENSION === 0
     if (isDue) notifier.tell({ EXTEND_TIMEOUT_USEC: EXTEND_USEC })

@@ -1,13 +1,13 @@
-// The only writer of the datapath. Other components change facts, rules or endpoints; `commit` gathers what differs from what the datapath
-// has confirmed, and applies all of it in the order that leaves no hole: policy entries of new identities, prefixes, endpoints, then removals
-// in reverse.
+// Committer is the only component that writes to the datapath. Other components change facts, rules or endpoints. `commit` collects all
+// that differs from what the datapath has confirmed, and hands it to the datapath in an order that leaves no hole. First come the policy
+// entries of new identities, then prefixes, then endpoints. The removals follow in the reverse order.
 //
-// A datapath that applies at once (memory, eBPF) is done when `commit` returns. A slower one (nftables) has one commit under way; later
-// changes gather and go with the next commit, which starts by itself. `desired` is the revision that will have all present changes,
-// `revision` is the revision in force.
+// The memory and eBPF datapaths have applied a commit when `commit` returns. The nftables datapath takes longer. While it works on one
+// commit, Committer collects later changes, and starts the next commit by itself. A revision counts the commits that changed something:
+// `revision` is in force, `desired` will contain all changes for which `commit` was called.
 //
-// A refused entry stays on the list until it is decided anew: rows keep the identity that is really in force until `retry`; policy and
-// endpoints are tried again by the next commit. A revision counts the commits that changed something.
+// The datapath can refuse entries. A refused prefix keeps the identity that is in force, until `retry` lists the prefix again. Refused
+// policy entries and endpoints are part of every later commit, until the datapath takes them or a component changes them.
 
 import type { Clock } from '../core/clock.ts'
 import { identity, revision, type EndpointId, type Identity, type Revision } from '../core/ids.ts'
@@ -22,10 +22,9 @@ import type { Datapath } from './datapath.ts'
 import { CommitWatch } from './commit-watch.ts'
 import { EndpointChanges } from './endpoint-changes.ts'
 import type { InheritedEntries } from './inherited-entries.ts'
-import { pairNumber, pairOf, type PolicyTurn } from './policy-changes.ts'
+import type { PolicyChanges } from './policy-changes.ts'
 import type { PolicyMaps } from './policy-maps.ts'
 import { PrefixChanges } from './prefix-changes.ts'
-import { refusedOf } from './refused.ts'
 
 export interface CommitterOptions {
   readonly clock: Clock
@@ -35,84 +34,83 @@ export interface CommitterOptions {
   readonly selectors: SelectorCache
   readonly policyMaps: PolicyMaps
   readonly labelSets: LabelSets
-  /** Prefix entries that the datapath has from an earlier daemon. Absent: none. */
+  /** Prefix entries that an earlier daemon left in the datapath. Absent: none. */
   readonly inherited?: InheritedEntries
-  /** Called with identities that got their number, before any entry of the datapath carries the number. */
+  /** Called with newly numbered identities, before the datapath has an entry with such a number. */
   readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
 }
 
-/** Prefixes without all their labels that one `retry` looks at. */
+/** How many degraded prefixes (with too few labels) one `retry` looks at. */
 const HEALED_PER_RETRY = 4096
 const NONE: readonly CommitFailure[] = []
-const NO_POLICY: PolicyTurn = { upserts: [], removals: [] }
+
+/** Changes of one kind. `gather` moves them into a commit. `settle` notes the result when the commit has ended. */
+type Part = Pick<PrefixChanges, 'count' | 'gather' | 'settle'>
 
 export class Committer {
-  readonly #to: CommitterOptions
+  readonly #options: CommitterOptions
   readonly #prefixes: PrefixChanges
+  readonly #policy: PolicyChanges
   readonly #endpoints = new EndpointChanges()
-  /** Policy entries of the commit that is under way, and the pairs that its upserts are of. */
-  #policy: PolicyTurn = NO_POLICY
-  readonly #policyPairs = new Set<number>()
-  /** Entries of policy and endpoints that the last commit could not place. */
-  #refusedOthers = 0
-  /** Identities that lack a policy entry because it was refused. */
-  #incomplete: ReadonlySet<Identity> = new Set()
+  /** The kinds of changes in the present commit. Most commits have prefixes only. */
+  readonly #parts: Part[] = []
   #revision = 0
   #failures = 0
   #lastRefused: CommitFailure | undefined
   readonly #watch: CommitWatch
-  /** Whether the commit under way comes from `commitExtra`. */
+  /** True while the commit under way comes from `commitExtra`. */
   #isExtra = false
-  /** Whether a commit was asked for meanwhile. */
+  /** True if another commit has to follow the commit under way. */
   #again = false
-  /** Changes from `commitExtra`, each made when its turn comes. */
+  /** Waiting calls of `commitExtra`. Each function makes its changes just before they are written. */
   #extra: (() => Changes)[] = []
   readonly #listeners: (() => void)[] = []
 
   constructor(options: CommitterOptions) {
-    this.#to = options
+    this.#options = options
     this.#prefixes = new PrefixChanges(options)
+    this.#policy = options.policyMaps.changes
     this.#watch = new CommitWatch(options)
     options.datapath.onCommitted((result) => this.#ended(result))
   }
 
-  /** The last revision that the datapath has confirmed, refusals apart. */
+  /** The last revision that the datapath confirmed. It counts commits with refused entries too. */
   get revision(): Revision {
     return revision(this.#revision)
   }
 
-  /** The revision that has all changes of now for which a commit was asked. */
+  /** The revision that contains every change for which `commit` was called so far. */
   get desired(): Revision {
     if (!this.#watch.isUnderWay) return revision(this.#revision)
     return revision(this.#revision + (this.#again ? 2 : 1))
   }
 
-  /** Whether the datapath has not confirmed the last commit yet. */
+  /** True while the datapath works on a commit. */
   get isUnderWay(): boolean {
     return this.#watch.isUnderWay
   }
 
-  /** How long the datapath has been at the commit, and whether it is stalled. */
+  /** How long the datapath has worked on the commit under way, and whether it is stalled. */
   get watch(): Pick<CommitWatch, 'underWayMs' | 'isStalled' | 'stalls'> {
     return this.#watch
   }
 
-  /** Entries refused since the start. */
+  /** How many entries the datapath refused since the start. A repeated refusal is counted again. */
   get failures(): number {
     return this.#failures
   }
 
-  /** One of the entries that it refused last, since the start; undefined: it has refused none. */
+  /** The first refused entry of the last commit that had one; undefined if the datapath has refused none since the start. */
   get lastRefused(): CommitFailure | undefined {
     return this.#lastRefused
   }
 
-  /** Entries that the datapath refuses to take at present. */
+  /** How many wanted entries are missing or stale at present, because the datapath refused them. */
   get refused(): number {
-    return this.#prefixes.refused + this.#refusedOthers
+    return this.#prefixes.refused + this.#policy.refused + this.#endpoints.refused
   }
 
-  /** Calls `listener` each time a commit that was under way has ended; the next one may have begun. */
+  /** Calls `listener` each time a commit that was under way has ended. The next commit can be under way by that moment. */
   onEnd(listener: () => void): void {
     this.#listeners.push(listener)
   }
@@ -125,16 +123,19 @@ export class Committer {
     this.#endpoints.remove(endpoint)
   }
 
-  /** Tries again what was refused, found no room or lacks labels for want of numbers; call now and then. */
+  /**
+   * Lists again what was not possible before, for the next `commit`: entries that the datapath refused, identities that found no room in
+   * a policy map, and degraded prefixes, which lack labels because identities ran out. Call this about once a second.
+   */
   retry(): void {
     this.#prefixes.retry()
-    this.#to.policyMaps.retry()
-    this.#to.ipcache.heal(HEALED_PER_RETRY)
+    this.#options.policyMaps.retry()
+    this.#options.ipcache.heal(HEALED_PER_RETRY)
   }
 
   /**
-   * Makes the datapath match, now or as soon as it is free. Returns what was refused; nothing while the datapath is
-   * at work, which `isUnderWay` says: else an empty list means that all is in force.
+   * Writes all changes to the datapath, now or as soon as the datapath is free. Returns the refused entries. An empty list means that
+   * everything is in force, or that the datapath still works on a commit (`isUnderWay`).
    */
   commit(): readonly CommitFailure[] {
     if (this.#watch.isUnderWay) {
@@ -143,74 +144,70 @@ export class Committer {
     }
     const changes = this.#gather()
     if (changes === undefined) {
-      this.#to.labelSets.collect()
+      this.#options.labelSets.collect()
       return NONE
     }
-    const result = this.#to.datapath.commit(changes)
+    const result = this.#options.datapath.commit(changes)
     if (result !== undefined) {
       const failures = this.#settle(result)
-      return this.#to.policyMaps.isSplit ? [...failures, ...this.commit()] : failures
+      return this.#policy.isSplit ? [...failures, ...this.commit()] : failures
     }
-    this.#again = this.#to.policyMaps.isSplit
+    this.#again = this.#policy.isSplit
     this.#watch.begin()
     this.#prefixes.markUnderWay()
-    for (const entry of this.#policy.upserts) this.#policyPairs.add(pairOf(entry))
-    this.#to.labelSets.collect()
+    this.#options.labelSets.collect()
     return NONE
   }
 
-  /** Writes what is not of the desired state, such as leftovers. `make` is called when the datapath is free. */
+  /** Writes changes outside the wanted state, such as the removal of stale entries. Calls `make` when the datapath is free. */
   commitExtra(make: () => Changes): void {
     this.#extra.push(make)
     if (!this.#watch.isUnderWay) this.#commitExtra()
   }
 
-  /** Whether the entry of an address that was just learned is in force as wanted. */
+  /** True if the wanted identity of a prefix is in force, with all policy entries of that identity. `row`: the prefix in the IPCache. */
   isApplied(row: number): boolean {
-    const { prefixes } = this.#to.ipcache
+    const { prefixes } = this.#options.ipcache
     if (prefixes.wanted[row] !== prefixes.applied[row]) return false
     if (prefixes.addressClass[row] !== prefixes.appliedClass[row]) return false
     if ((prefixes.flags[row]! & ROW_UNDER_WAY) !== 0) return false
     return this.#isComplete(prefixes.identityOf(row))
   }
 
-  /** Whether commits of now will bring what an endpoint is to be enforced to about an address, its policy included. */
+  /**
+   * True if the endpoint still waits for something about a prefix: the prefix entry, the endpoint itself, or a policy entry. The commit
+   * under way or the next commit will write it. False if the datapath refused an entry of the identity, which can then wait without end.
+   */
   isPending(row: number, endpoint: EndpointId): boolean {
     if (!this.#watch.isUnderWay) return false
-    const { prefixes } = this.#to.ipcache
+    const { prefixes } = this.#options.ipcache
     const id = prefixes.identityOf(row)
     if (!this.#isComplete(id)) return false
     if ((prefixes.flags[row]! & (ROW_CHANGED | ROW_UNDER_WAY)) !== 0) return true
     if (this.#endpoints.isPending(endpoint)) return true
     const addressClass = identity(prefixes.addressClass[row]!)
     return (
-      this.#hasPolicyPending(endpoint, id) ||
-      this.#hasPolicyPending(endpoint, addressClass) ||
-      this.#hasPolicyPending(endpoint, ANY_IDENTITY)
+      this.#policy.isPending(endpoint, id) ||
+      this.#policy.isPending(endpoint, addressClass) ||
+      this.#policy.isPending(endpoint, ANY_IDENTITY)
     )
   }
 
   #isComplete(id: Identity): boolean {
-    return !this.#incomplete.has(id) && this.#to.policyMaps.isComplete(id)
+    return this.#policy.isComplete(id) && this.#options.policyMaps.isComplete(id)
   }
 
-  /** Refused entries wait without limit, so no caller may wait for them. */
-  #hasPolicyPending(endpoint: EndpointId, id: Identity): boolean {
-    if (this.#incomplete.has(id)) return false
-    if (this.#policyPairs.size > 0 && this.#policyPairs.has(pairNumber(endpoint, id))) return true
-    return this.#to.policyMaps.isChanged(endpoint, id)
-  }
-
-  /** All present changes; undefined when there are none. */
+  /** Collects all changes; undefined if there are none. */
   #gather(): Changes | undefined {
+    const { allocator, policyMaps } = this.#options
     const prefixes = this.#prefixes
-    prefixes.gather()
-    this.#gatherIdentities()
-    const policy = this.#to.policyMaps.take()
-    const endpoints = this.#endpoints.take()
-    const count = policy.upserts.length + policy.removals.length + prefixes.count
-    if (count + endpoints.upserts.length + endpoints.removals.length === 0) return undefined
-    this.#policy = policy
+    const policy = this.#policy
+    const endpoints = this.#endpoints
+    this.#gatherPart(prefixes)
+    if (allocator.hasChanges || policyMaps.awaitsIdentities) this.#gatherIdentities()
+    if (policy.hasChanges) this.#gatherPart(policy)
+    if (endpoints.hasChanges) this.#gatherPart(endpoints)
+    if (this.#parts.length === 0) return undefined
     return {
       policyUpserts: policy.upserts,
       prefixUpserts: prefixes.upserts,
@@ -221,11 +218,16 @@ export class Committer {
     }
   }
 
+  #gatherPart(part: Part): void {
+    part.gather()
+    if (part.count > 0) this.#parts.push(part)
+  }
+
   #gatherIdentities(): void {
-    const { allocator, selectors, policyMaps, ipcache } = this.#to
-    const allocated = allocator.takeAllocated()
-    if (allocated.length > 0) this.#to.onNumbers?.(allocated)
-    for (const id of allocator.takeFresh()) {
+    const { allocator, selectors, policyMaps, ipcache } = this.#options
+    const { allocated, fresh, unused } = allocator.takeChanges()
+    if (allocated.length > 0) this.#options.onNumbers?.(allocated)
+    for (const id of fresh) {
       const set = allocator.setOf(id)
       if (set === undefined) continue
       policyMaps.addIdentity(id, selectors.addIdentity(id, set))
@@ -233,14 +235,15 @@ export class Committer {
     for (const row of this.#prefixes.upsertRows) {
       policyMaps.need(ipcache.prefixes.identityOf(row))
     }
-    for (const id of allocator.takeUnused()) {
+    for (const id of unused) {
       const set = allocator.setOf(id)
       policyMaps.removeIdentity(id, selectors.selectorsOf(id))
       if (set !== undefined) selectors.removeIdentity(id, set)
     }
+    policyMaps.endReservation()
   }
 
-  /** The datapath has ended the commit that was under way: begins the next one and calls the listener. */
+  /** Handles the end of the commit that was under way: notes the result, begins the next commit and calls the listeners. */
   #ended(result: CommitResult): void {
     invariant(this.#watch.isUnderWay, 'a commit that ends was under way')
     this.#watch.end()
@@ -255,22 +258,12 @@ export class Committer {
   }
 
   #settle(failures: CommitResult): CommitResult {
-    const { upserts: written, removals: taken } = this.#policy
-    this.#policy = NO_POLICY
-    this.#policyPairs.clear()
-    const upserts = refusedOf(failures, 'policy', 'upsert', written)
-    const removals = refusedOf(failures, 'policy', 'remove', taken)
-    this.#to.policyMaps.putBack(upserts, removals)
-    if (upserts.length + this.#incomplete.size > 0) {
-      this.#incomplete = new Set(upserts.map((entry) => entry.identity))
-    }
-    const endpoints = this.#endpoints.settle(failures)
-    this.#refusedOthers = upserts.length + removals.length + endpoints
-    this.#prefixes.settle(failures)
+    for (const part of this.#parts) part.settle(failures)
+    this.#parts.length = 0
     this.#failures += failures.length
     this.#lastRefused = failures[0] ?? this.#lastRefused
     this.#revision++
-    this.#to.labelSets.collect()
+    this.#options.labelSets.collect()
     return failures
   }
 
@@ -278,7 +271,7 @@ export class Committer {
     while (!this.#watch.isUnderWay) {
       const make = this.#extra.shift()
       if (make === undefined) return
-      const result = this.#to.datapath.commit(make())
+      const result = this.#options.datapath.commit(make())
       this.#isExtra = true
       if (result === undefined) this.#watch.begin()
       else this.#settleExtra(result)

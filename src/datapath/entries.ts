@@ -1,98 +1,125 @@
-// What crosses the port to what enforces: entries that commits write, what becomes of them, and what the datapath reports.
+// This file declares the data that the datapath interface exchanges: entries that commits write, results of commits, and reports.
 
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
 
 export type DatapathKind = 'memory' | 'ebpf' | 'nftables'
+/** `enforce`: policy applies. `audit`: packets that policy denies pass and are reported. `bypass`: nothing is enforced. */
 export type Mode = 'enforce' | 'audit' | 'bypass'
 /**
- * `audit` lets pass and reports, unless a rule allows. `audit-deny` is what rules of audited policies deny: it takes nothing
- * away and gives nothing, but what passes is reported. `audit-pass` is both at one key.
+ * `audit`: lets a packet pass, and reports it if no rule allows it.
+ * `audit-deny`: a rule of an audited policy denies. It neither drops a packet nor lets it pass. If another entry lets the packet pass, the
+ * packet is reported.
+ * `audit-pass`: an `audit-deny` and something that lets a packet pass, at the same key. The packet passes and is reported.
  */
 export type PolicyVerdict = 'allow' | 'deny' | 'audit' | 'audit-deny' | 'audit-pass'
 
-/** (endpoint, identity, protocol, port prefix) -> verdict. Identity 0: whatever the identity. */
+/** The key of a policy entry: (endpoint, identity, protocol, port prefix). Identity 0 matches every identity. */
 export interface PolicyKey {
   readonly endpoint: EndpointId
   readonly identity: Identity
-  /** IP protocol; 0 with port 0/0: any protocol. */
+  /** The IP protocol. 0 matches any protocol; then `port` and `portBits` are 0. */
   readonly protocol: number
   readonly port: number
-  /** How many leading bits of `port` count, 0..16. */
+  /** How many leading bits of `port` have to match, 0..16. */
   readonly portBits: number
 }
 
+/** One entry of a policy map. */
 export interface PolicyEntry extends PolicyKey {
   readonly verdict: PolicyVerdict
-  /** What the entry came from; 0 for a default. */
+  /** The number of the set of rules that made the entry (RuleOrigins); 0 for a default. */
   readonly rule: RuleId
 }
 
-/** Where an endpoint's packets pass: an interface (with the side on which its packets come in) or a cgroup. */
+/** Where an endpoint's packets are judged: an interface or a cgroup. `side`: the side of the interface on which the packets come in. */
 export type Hook =
   | { readonly kind: 'interface'; readonly name: string; readonly side: 'ingress' | 'egress' }
   | { readonly kind: 'cgroup'; readonly path: string }
   | { readonly kind: 'none' }
 
+/** An endpoint that a commit attaches or changes. */
 export interface EndpointEntry {
   readonly id: EndpointId
   readonly generation: Generation
   readonly hook: Hook
-  /** False: judged, but never dropped. */
+  /** False: policy judges packets, but drops none. */
   readonly enforcing: boolean
-  /** True: what would be dropped passes and is reported as `audit`. */
+  /** True: packets that policy would drop pass, and are reported as `audit`. */
   readonly audit: boolean
-  /** True: an entry of its own scope (`PrefixBatch.scope`) goes before the node's. Absent: false. */
+  /** True: prefixes in the endpoint's own scope (`PrefixBatch.scope`) win over prefixes in the node's scope. Absent: false. */
   readonly scoped?: boolean
-  /** Addresses it may send from; a cgroup endpoint uses the host's and has no source check. */
+  /** The addresses that the endpoint can send from. A cgroup endpoint uses the host's addresses and has no source check. */
   readonly sources: readonly Prefix[]
 }
 
-/** One of namegate's own listeners: DNS to it needs no rule. An all-zero address means every address of the node. */
+/** One of namegate's own listeners. DNS to a listener needs no rule. An all-zero address means every address of the node. */
 export interface ListenerEntry {
   readonly family: Family
   readonly octets: Uint8Array
   readonly port: number
 }
 
-/** One commit. Adapters apply the sections in exactly this order, so that no reader ever sees a hole. */
+/** One commit. Adapters apply the fields in exactly this order, so that no packet ever meets a hole. */
 export interface Changes {
-  /** New denies stand before new allows. */
+  /** New denies stand before new allows. `audit-deny` stands last. */
   readonly policyUpserts: readonly PolicyEntry[]
   readonly prefixUpserts: PrefixBatch
   readonly endpointUpserts: readonly EndpointEntry[]
   readonly endpointRemovals: readonly EndpointId[]
   readonly prefixRemovals: PrefixBatch
-  /** Old allows stand before old denies. */
+  /** `audit-deny` stands first. Old allows stand before old denies. */
   readonly policyRemovals: readonly PolicyKey[]
 }
 
 export type ChangeSection = 'policy' | 'prefix' | 'endpoint'
 
-/** One entry that was refused; all others of the commit are in force. */
+/** One entry that the datapath refused. All other entries of the commit are in force. */
 export interface CommitFailure {
   readonly section: ChangeSection
   readonly action: 'upsert' | 'remove'
-  /** Position in its section's list. */
+  /** The position in the list of this section and action. */
   readonly index: number
-  /** Name of the error as in errno(3), e.g. `ENOSPC`. */
+  /** The name of the error as in errno(3), for example `ENOSPC`. */
   readonly code: string
 }
 
+/** The entries of a commit that the datapath refused. Empty if it took all. */
 export type CommitResult = readonly CommitFailure[]
 
 /** All entries were applied. */
 export const COMMITTED: CommitResult = []
 
-/** What stands between an endpoint and enforcement. */
+const NONE: readonly never[] = []
+
+/** Returns the refused entries of one list of a commit. */
+export function refusedOf<T>(
+  failures: readonly CommitFailure[],
+  section: 'policy' | 'endpoint',
+  action: 'upsert' | 'remove',
+  list: readonly T[],
+): readonly T[] {
+  if (failures.length === 0) return NONE
+  const refused: T[] = []
+  for (const failure of failures) {
+    const item = list[failure.index]
+    const mine = failure.section === section && failure.action === action
+    if (mine && item !== undefined) refused.push(item)
+  }
+  return refused
+}
+
+/** Says if an endpoint is enforced at its hook, and why not. */
 export type HookState =
   | { readonly kind: 'attached' }
+  /** The endpoint has no hook, or the datapath enforces nothing (memory). */
   | { readonly kind: 'unfenced' }
-  /** `remade`: the hook is there again, but this generation was at the one before it. */
+  /** `remade`: the hook exists again, but this generation of the endpoint belongs to an earlier hook. */
   | { readonly kind: 'waiting'; readonly reason: string; readonly remade?: boolean }
   | { readonly kind: 'failed'; readonly reason: string }
 
+/** An endpoint as the datapath has it. */
 export interface DatapathEndpoint {
   readonly id: EndpointId
   readonly generation: Generation
@@ -100,11 +127,11 @@ export interface DatapathEndpoint {
   readonly audit: boolean
   readonly scoped: boolean
   readonly sources: readonly Prefix[]
-  /** `interface:4`, `cgroup:77`: what the kernel knows the hook by; empty when there is none. */
+  /** The kernel's key of the hook, such as `interface:4` or `cgroup:77`. Empty if the endpoint has no hook. */
   readonly hookKey: string
 }
 
-/** Everything that is in force now, read back from where it is enforced. */
+/** The state in force, read back from the datapath. */
 export interface DatapathDump {
   readonly mode: Mode
   readonly prefixes: PrefixBatch
@@ -112,13 +139,14 @@ export interface DatapathDump {
   readonly endpoints: readonly DatapathEndpoint[]
 }
 
+/** Why a packet is dropped: policy denies it, its source is not the endpoint's, it is malformed, or policy denies a later fragment. */
 export type DropReason = 'policy' | 'source' | 'malformed' | 'fragment'
 
-/** A packet that was dropped, or would have been; sampled by the adapter. */
+/** A packet that the datapath dropped, or would have dropped without audit. The adapter reports a sample of these packets. */
 export interface DatapathEvent {
-  /** `Clock.now()` when the packet was seen. */
+  /** `Clock.now()` when the datapath saw the packet. */
   readonly seen: number
-  /** Milliseconds from then until it was read, by a clock that goes on while the machine sleeps. */
+  /** Milliseconds from `seen` until the report was read, by a clock that also runs while the machine sleeps. */
   readonly age: number
   readonly verdict: 'deny' | 'audit'
   readonly reason: DropReason
@@ -127,9 +155,9 @@ export interface DatapathEvent {
   readonly peer: Uint8Array
   readonly protocol: number
   readonly port: number
-  /** The port that it was sent from; 0 where there is none. */
+  /** The source port of the packet; 0 if its protocol has no ports. */
   readonly localPort: number
-  /** The first packet of a TCP connection. */
+  /** True for the first packet of a TCP connection. */
   readonly opening: boolean
   readonly identity: Identity
   readonly rule: RuleId

@@ -1,11 +1,11 @@
-// Prefix entries that the kernel carries from an earlier daemon, found by their key until they are taken. A component that wants the very
-// entry takes it without a write; one that wants another entry for the prefix overwrites it. Entries that stay untaken are not wanted by the
-// present configuration and names (restore/restart.ts). 46 octets an entry, freed with the last.
+// InheritedEntries finds prefix entries that an earlier daemon left in the kernel, by their key. When a component first wants an entry for
+// a prefix, it takes the inherited entry. If the inherited entry is equal, the component saves a write; else it overwrites the entry.
+// An entry that no component takes is wanted neither by the configuration nor by a name (restore/restart.ts). An entry costs 46 octets. The
+// memory is freed with the last entry.
 
 import { HashIndex } from '../core/tables/hash-index.ts'
 import type { Identity } from '../core/ids.ts'
-import type { Family } from '../core/ip.ts'
-import { prefixHash, type PrefixBatch } from './prefix-batch.ts'
+import { prefixHash, type PrefixAt, type PrefixBatch } from './prefix-batch.ts'
 
 export class InheritedEntries {
   readonly batch: PrefixBatch
@@ -21,7 +21,7 @@ export class InheritedEntries {
     for (let i = 0; i < batch.count; i++) this.#index.insert(batch.hash(i), i + 1)
   }
 
-  /** Entries that were not taken. */
+  /** How many entries no row of the IPCache has taken. */
   get left(): number {
     return this.#left
   }
@@ -30,7 +30,7 @@ export class InheritedEntries {
     return this.#left === 0 || this.#isTaken[entry] === 1
   }
 
-  /** Removes an entry that was not taken; with the last of them the batch is empty. */
+  /** Removes an entry that no row has taken. After the last one, the batch is empty. */
   drop(entry: number): void {
     this.#isTaken[entry] = 1
     this.#left--
@@ -38,20 +38,12 @@ export class InheritedEntries {
   }
 
   /**
-   * Takes the entry of a prefix whose 16 octets stand at `offset`; scope 0 is the node's. True: the kernel has it with
-   * this identity and class. A caller asks once for each prefix, because later changes are not known here.
+   * Takes the entry of a prefix. Scope 0 is the node's. Returns true if the kernel has the entry with this identity and class. Call this
+   * once for each prefix, because this object does not learn of later changes.
    */
-  take(
-    scope: number,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: Identity,
-    addressClass: Identity,
-  ): boolean {
+  take(scope: number, prefix: PrefixAt, id: Identity, addressClass: Identity): boolean {
     if (this.#left === 0) return false
-    const entry = this.find(scope, family, octets, offset, length)
+    const entry = this.find(scope, prefix)
     if (entry < 0) return false
     const { batch } = this
     const isEqual = batch.identity(entry) === id && batch.addressClass(entry) === addressClass
@@ -59,8 +51,8 @@ export class InheritedEntries {
     return isEqual
   }
 
-  /** The untaken entry of a prefix, negative when there is none. */
-  find(scope: number, family: Family, octets: Uint8Array, offset: number, length: number): number {
+  /** Returns the index of the entry of a prefix that no component has taken; negative if there is none. */
+  find(scope: number, { family, octets, offset = 0, length }: PrefixAt): number {
     const { batch } = this
     const hash = prefixHash(scope, family, octets, offset)
     for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {

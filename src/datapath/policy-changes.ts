@@ -1,46 +1,62 @@
-// Policy entries to write and to remove, until a commit takes them, by endpoint and identity, then by protocol and port; the last change of a
-// key wins. Written by the policy maps. `take` hands over new denies before new allows, old allows before old denies, and audited denies
-// last and first. `putBack` returns what a commit could not place. When audited denies come and go together, two commits do it: the old
-// ones hide entries that let pass until they are out, and the new ones end what passed.
+// PolicyChanges lists the policy entries to write and to remove. The last change of a key wins. PolicyMaps adds changes. The committer
+// calls `gather` for a commit, and `settle` when the commit has ended.
 //
-// Costs nothing while nothing changes: learning under known label sets never comes here.
+// An `audit-deny` entry lets nothing pass, but hides a wider entry that does. So `audit-deny` entries are written last and removed first.
+// If some are new and some are removed at the same time, two commits are needed. The first removes the old `audit-deny` entries, so that
+// the entries that they hide let packets pass again, and writes all other new entries. The second writes the new `audit-deny` entries and
+// removes all other old entries.
+//
+// PolicyChanges costs nothing while policy entries stay the same. Learning an address under a known label set changes none.
 
-import { FewMap } from '../core/tables/few-map.ts'
+import { FewMap } from '../core/tables/few.ts'
 import type { EndpointId, Identity } from '../core/ids.ts'
-import type { PolicyEntry, PolicyKey } from './entries.ts'
+import { refusedOf, type CommitResult, type PolicyEntry, type PolicyKey } from './entries.ts'
 
-export interface PolicyTurn {
-  readonly upserts: readonly PolicyEntry[]
-  readonly removals: readonly PolicyEntry[]
-}
-
-/** Above the highest identity: a pair of endpoint and identity is one exact number. */
+/** More than the highest identity, so that one exact number can stand for a pair of endpoint and identity. */
 const IDENTITIES = 2 ** 25
 const PORTS = 65_536
 const PORT_BITS = 32
 const NONE: readonly PolicyEntry[] = []
 
-/** By pair, then by protocol and port. */
+/** Entries by pair (endpoint, identity), then by protocol and port. */
 type Entries = Map<number, FewMap<number, PolicyEntry>>
 
 export class PolicyChanges {
+  /** True if `gather` can find something. */
+  hasChanges = false
+  /** The entries that the commit writes, from `gather` to `settle`: denies before allows, `audit-deny` last. */
+  upserts = NONE
+  /** The entries that the commit removes, from `gather` to `settle`: `audit-deny` first, allows before denies. */
+  removals = NONE
+  /** True if `gather` left entries for a second commit, which has to follow at once. */
+  isSplit = false
+  /** How many entries of the last commit the datapath refused. */
+  refused = 0
   readonly #upserts: Entries = new Map()
   readonly #removals: Entries = new Map()
-  /** Whether `take` left entries for the next commit, which is to follow at once. */
-  isSplit = false
+  /** The pairs of `upserts`, computed when first needed. */
+  #pairs: ReadonlySet<number> | undefined
+  /** Identities that lack an entry because it was refused. */
+  #incomplete: ReadonlySet<Identity> = new Set()
 
   upsert(entry: PolicyEntry): void {
+    this.hasChanges = true
     drop(this.#removals, entry)
     put(this.#upserts, entry)
   }
 
   remove(entry: PolicyEntry): void {
+    this.hasChanges = true
     drop(this.#upserts, entry)
     put(this.#removals, entry)
   }
 
-  /** Hands over what is to be done. */
-  take(): PolicyTurn {
+  get count(): number {
+    return this.upserts.length + this.removals.length
+  }
+
+  /** Moves the listed changes to the commit. */
+  gather(): void {
     let upserts = takeAll(this.#upserts)
     let removals = takeAll(this.#removals)
     this.isSplit = !this.isSplit && upserts.some(isAuditDeny) && removals.some(isAuditDeny)
@@ -50,21 +66,39 @@ export class PolicyChanges {
       upserts = upserts.filter((entry) => !isAuditDeny(entry))
       removals = removals.filter(isAuditDeny)
     }
-    return {
-      upserts: upserts.length < 2 ? upserts : upserts.toSorted((a, b) => turnOf(a) - turnOf(b)),
-      removals: removals.length < 2 ? removals : removals.toSorted((a, b) => turnOf(b) - turnOf(a)),
-    }
+    this.hasChanges = this.isSplit
+    this.#pairs = undefined
+    this.upserts = upserts.length < 2 ? upserts : upserts.toSorted((a, b) => turnOf(a) - turnOf(b))
+    this.removals =
+      removals.length < 2 ? removals : removals.toSorted((a, b) => turnOf(b) - turnOf(a))
   }
 
-  /** Lists entries again that were refused, unless something else was decided on their keys meanwhile. */
-  putBack({ upserts, removals }: PolicyTurn): void {
+  /** Notes the result of a commit. Lists refused entries again, except those whose key a caller changed during the commit. */
+  settle(failures: CommitResult): void {
+    const upserts = refusedOf(failures, 'policy', 'upsert', this.upserts)
+    const removals = refusedOf(failures, 'policy', 'remove', this.removals)
+    this.upserts = NONE
+    this.removals = NONE
+    this.#pairs = undefined
     for (const entry of upserts) if (!this.#isDecided(entry)) put(this.#upserts, entry)
     for (const entry of removals) if (!this.#isDecided(entry)) put(this.#removals, entry)
+    this.#incomplete = new Set(upserts.map((entry) => entry.identity))
+    this.refused = upserts.length + removals.length
+    this.hasChanges ||= this.refused > 0
   }
 
-  /** Whether an endpoint's entries for an identity are still to be written. */
-  hasUpserts(endpoint: EndpointId, identity: Identity): boolean {
-    return this.#upserts.size > 0 && this.#upserts.has(pairNumber(endpoint, identity))
+  /** False if the datapath refused an entry of the identity in the last commit. Entries that wait for a commit do not matter here. */
+  isComplete(identity: Identity): boolean {
+    return !this.#incomplete.has(identity)
+  }
+
+  /** True if an endpoint's entries for an identity still have to be written. False if one was refused: it can wait without end. */
+  isPending(endpoint: EndpointId, identity: Identity): boolean {
+    if (this.upserts.length === 0 && this.#upserts.size === 0) return false
+    if (!this.isComplete(identity)) return false
+    this.#pairs ??= new Set(this.upserts.map(pairOf))
+    const pair = pairNumber(endpoint, identity)
+    return this.#pairs.has(pair) || this.#upserts.has(pair)
   }
 
   #isDecided(entry: PolicyEntry): boolean {
@@ -73,12 +107,12 @@ export class PolicyChanges {
   }
 }
 
-/** One number for an endpoint and an identity. */
-export function pairNumber(endpoint: EndpointId, identity: Identity): number {
+/** Returns one number for a pair of endpoint and identity. */
+function pairNumber(endpoint: EndpointId, identity: Identity): number {
   return endpoint * IDENTITIES + identity
 }
 
-export function pairOf({ endpoint, identity }: PolicyKey): number {
+function pairOf({ endpoint, identity }: PolicyKey): number {
   return pairNumber(endpoint, identity)
 }
 
@@ -113,10 +147,7 @@ function isAuditDeny({ verdict }: PolicyEntry): boolean {
   return verdict === 'audit-deny'
 }
 
-/**
- * When an entry is written: denies first, then what lets pass. What audited rules deny comes last and goes first: it lets
- * nothing pass, but hides a wider entry that does.
- */
+/** The position of an entry in the order of writes; removals use the reverse order. The file header has the reason. */
 function turnOf({ verdict }: PolicyEntry): number {
   return verdict === 'deny' ? 0 : verdict === 'audit-deny' ? 2 : 1
 }

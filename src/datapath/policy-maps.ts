@@ -1,54 +1,56 @@
-// The wanted policy maps: per endpoint, per identity (or class, or 0), the flattened entries. Written when an endpoint's policy changes and
-// when an identity comes into or goes out of use. Differences are collected for the next commit, new denies before new allows, old
-// allows before old denies.
+// PolicyMaps holds the wanted policy map of each endpoint. A map has the flattened entries of each identity, of each class, and of 0, which
+// means any identity. A map changes when the endpoint's policy changes, and when an identity comes into use or goes out of use. PolicyMaps
+// passes the differences to PolicyChanges for the next commit.
 //
-// Learning an address under a known label set never comes here (invariant 3). A new identity costs one look at each endpoint whose policy
-// uses a selector that selects the identity.
+// Learning an address under a known label set does not use PolicyMaps (invariant 3). A new identity costs one look at each endpoint whose
+// policy uses a selector that selects the identity.
+//
+// Two kinds of identities cannot fill a map. Spare identities are those that only pre-allocation wants. They get entries only while the map
+// is below half of its bound. Dynamic identities are those that answers made. They can use a quarter of the bound.
 
-import { addTo, removeFrom, type FewSet } from '../core/tables/few-set.ts'
+import { addTo, removeFrom, type FewSet } from '../core/tables/few.ts'
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import type { FlatEntry } from '../policy/compile/flatten.ts'
 import type { PolicyEntry } from './entries.ts'
 import { newMap, type EndpointMap } from './endpoint-map.ts'
 import { FlatRules, type EndpointRules } from './flat-rules.ts'
-import { PolicyChanges, type PolicyTurn } from './policy-changes.ts'
+import { PolicyChanges } from './policy-changes.ts'
 
-export interface PolicyMapOptions {
-  readonly selectors: SelectorCache
-  /** `limits.policy-entries` per endpoint. */
-  readonly entriesMax: number
-  /** Whether only pre-allocation asks for an identity. */
-  readonly isSpare: (id: Identity) => boolean
-  /** Whether answers made an identity. Absent: none. */
-  readonly isDynamic?: (id: Identity) => boolean
-  /** Number under which an entry's origins are found again. */
-  readonly ruleOf: (origins: readonly number[]) => number
-}
-
-/** Share of a map's entries that identities made by answers may have (docs/spec/semantics 3). */
+/** The part of a map's bound that dynamic identities can use (docs/spec/semantics 3). */
 const DYNAMIC_SHARE = 0.25
 
 const NO_ENTRIES: readonly FlatEntry[] = []
 
 export class PolicyMaps {
+  /** The differences for the next commit. */
+  readonly changes = new PolicyChanges()
   readonly #selectors: SelectorCache
   readonly #entriesMax: number
   readonly #ruleOf: (origins: readonly number[]) => number
   readonly #maps = new Map<EndpointId, EndpointMap>()
   readonly #users = new Map<Selector, FewSet<EndpointMap>>()
-  /** Pre-allocated identities that a map at half its size does without until an answer needs them. */
+  /** Spare identities that a map at half of its bound left out. They are added when an address gets the identity. */
   readonly #leftOut = new Set<Identity>()
-  /** Identities that lack entries because a map was full. */
+  /** Identities that lack entries in at least one map, because the map was full. */
   readonly #crowdedOut = new Set<Identity>()
   readonly #isSpare: (id: Identity) => boolean
   readonly #isDynamic: (id: Identity) => boolean
   readonly #reserving = new Set<EndpointMap>()
   readonly #flat: FlatRules
-  readonly #changes = new PolicyChanges()
   #overflows = 0
 
-  constructor(options: PolicyMapOptions) {
+  constructor(options: {
+    readonly selectors: SelectorCache
+    /** The bound of each map: `limits.policy-entries`. */
+    readonly entriesMax: number
+    /** True if only pre-allocation wants the identity. */
+    readonly isSpare: (id: Identity) => boolean
+    /** True if answers made the identity. Absent: always false. */
+    readonly isDynamic?: (id: Identity) => boolean
+    /** Returns the number that stands for a set of origins. An origin is a rule, or a default deny (see RuleOrigins). */
+    readonly ruleOf: (origins: readonly number[]) => number
+  }) {
     this.#selectors = options.selectors
     this.#flat = new FlatRules(options)
     this.#entriesMax = options.entriesMax
@@ -57,23 +59,27 @@ export class PolicyMaps {
     this.#isDynamic = options.isDynamic ?? (() => false)
   }
 
-  /** How often an identity found no room in a map. */
+  /**
+   * How many identities found no room for all their entries in a full map. Several full maps and repeated tries count as one. An identity
+   * is counted again only if `retry` found room in every map in between, or if the identity went out of use and came back.
+   */
   get overflows(): number {
     return this.#overflows
   }
 
+  /** How many policy entries the endpoint's map has. */
   sizeOf(endpoint: EndpointId): number {
     return this.#maps.get(endpoint)?.size ?? 0
   }
 
-  /** Entries of the endpoint's map that identities made by answers have. */
+  /** How many policy entries the dynamic identities have in the endpoint's map. */
   dynamicSizeOf(endpoint: EndpointId): number {
     return this.#maps.get(endpoint)?.dynamicSize ?? 0
   }
 
   /**
-   * Whether every map has room for the entries of one more dynamic label set, within the share of those; keeps it for
-   * the identity that comes with the next commit.
+   * Reserves room in every map for the entries of a new dynamic label set, until `endReservation`. Returns false and reserves nothing if a
+   * map lacks the room.
    */
   reserve(set: number): boolean {
     const selectors = this.#selectors.selectorsFor(set)
@@ -90,7 +96,7 @@ export class PolicyMaps {
     return true
   }
 
-  /** Gives an endpoint its rules; entries that stay the same cause nothing. */
+  /** Sets the rules of an endpoint. Entries that stay the same cause no write. */
   setRules(endpoint: EndpointId, rules: EndpointRules): void {
     const known = this.#maps.get(endpoint)
     const map = known ?? newMap(endpoint, rules)
@@ -102,7 +108,7 @@ export class PolicyMaps {
     const spare = new Set<Identity>()
     for (const selector of rules.selectors.keys()) {
       addTo(this.#users, selector, map)
-      // At the start none has any.
+      // Saves time at the start, when no selector has an identity.
       if (selector.identities.size === 0) continue
       for (const id of selector.identities) {
         if (this.#isSpare(id)) spare.add(id)
@@ -113,7 +119,7 @@ export class PolicyMaps {
     for (const id of map.entries.keys()) {
       if (!wanted.has(id) && !dynamic.has(id) && !spare.has(id)) this.#put(map, id, [])
     }
-    // What answers made gives way to what configuration makes.
+    // Entries from configuration need the room, so all entries of dynamic identities are removed first and entered again below.
     const needed = [...wanted].reduce(
       (sum, id) => sum + this.#flat.entriesFor(map.rules, id).length,
       0,
@@ -132,60 +138,49 @@ export class PolicyMaps {
     this.#maps.delete(endpoint)
   }
 
-  /** An identity came into use. False when a map was full. */
+  /** Adds an identity that came into use to the maps. Returns false if a map was full. */
   addIdentity(id: Identity, selectors: readonly Selector[]): boolean {
     let complete = true
     for (const map of this.#usersOf(selectors)) complete = this.#enter(map, id) && complete
     return complete
   }
 
-  /** Enters an identity that was left out while it was spare, now that an address has it. */
+  /** Adds an identity that was left out while it was spare. Call this when an address has the identity. */
   need(id: Identity): void {
     if (this.#leftOut.delete(id)) this.addIdentity(id, this.#selectors.selectorsOf(id))
   }
 
-  /** Whether every map has the identity's entries. */
+  /** True if every map had room for the entries of the identity, or left the identity out as spare. */
   isComplete(id: Identity): boolean {
     return !this.#crowdedOut.has(id)
   }
 
-  /** Tries identities again that found no room. */
+  /** Tries again to add the identities that found no room. */
   retry(): void {
     for (const id of this.#crowdedOut) {
       if (this.addIdentity(id, this.#selectors.selectorsOf(id))) this.#crowdedOut.delete(id)
     }
   }
 
-  /** An identity went out of use. */
+  /** Removes an identity that went out of use from the maps. */
   removeIdentity(id: Identity, selectors: readonly Selector[]): void {
     this.#leftOut.delete(id)
     this.#crowdedOut.delete(id)
     for (const map of this.#usersOf(selectors)) this.#put(map, id, [])
   }
 
-  /** What the next commit has to do, new denies and old allows first; hands the lists over. */
-  take(): PolicyTurn {
+  /** True if the next commit must call `need` for its identities, then `endReservation`: an identity is left out, or room is reserved. */
+  get awaitsIdentities(): boolean {
+    return this.#leftOut.size + this.#reserving.size > 0
+  }
+
+  /** Ends all reservations. The identities have their entries now. */
+  endReservation(): void {
     for (const map of this.#reserving) map.reserved = 0
     this.#reserving.clear()
-    return this.#changes.take()
   }
 
-  /** Whether the last `take` left entries for a commit that is to follow at once. */
-  get isSplit(): boolean {
-    return this.#changes.isSplit
-  }
-
-  /** Puts entries of the last `take` that were refused on the lists again, but those decided anew meanwhile. */
-  putBack(upserts: readonly PolicyEntry[], removals: readonly PolicyEntry[]): void {
-    this.#changes.putBack({ upserts, removals })
-  }
-
-  /** Whether an endpoint's entries for an identity wait for a commit. */
-  isChanged(endpoint: EndpointId, id: Identity): boolean {
-    return this.#changes.hasUpserts(endpoint, id)
-  }
-
-  /** Everything that is wanted, for comparing with the kernel. */
+  /** All wanted entries of all maps. Reconciliation compares them with the kernel. */
   *entries(): Iterable<PolicyEntry> {
     for (const endpoint of this.#maps.keys()) yield* this.entriesOf(endpoint)
   }
@@ -211,8 +206,9 @@ export class PolicyMaps {
   }
 
   /**
-   * Gives an identity its entries in a map; a spare one only while the map is under half. False when it is full: then a dynamic
-   * one has what denies it there, so that an allow that is wider does not let it pass, and nothing that allows it.
+   * Writes the entries of an identity to a map. If there is no room, returns false, and the map gets only the deny entries of the identity,
+   * if they fit. Without them, an entry of a class or of 0 could allow what they deny. If a spare identity has no room in half of the
+   * bound, the map leaves the identity out, and this method returns true.
    */
   #enter(map: EndpointMap, id: Identity): boolean {
     const entries = this.#flat.entriesFor(map.rules, id)
@@ -259,7 +255,7 @@ export class PolicyMaps {
     else map.entries.set(id, entries)
   }
 
-  /** Notes what the next commit has to write and to take out. */
+  /** Notes what the next commit has to write and to remove. */
   #replace(
     endpoint: EndpointId,
     id: Identity,
@@ -272,10 +268,10 @@ export class PolicyMaps {
       const old = kept?.get(keyOf(entry))
       kept?.delete(keyOf(entry))
       if (old !== undefined && sameEntry(old, entry)) continue
-      this.#changes.upsert(this.#policyEntry(endpoint, id, entry))
+      this.changes.upsert(this.#policyEntry(endpoint, id, entry))
     }
     for (const old of kept?.values() ?? []) {
-      this.#changes.remove(this.#policyEntry(endpoint, id, old))
+      this.changes.remove(this.#policyEntry(endpoint, id, old))
     }
   }
 

@@ -1,9 +1,9 @@
-// A growable list of (scope, prefix, identity, class) in typed arrays, in the layout of the kernel's LPM trie,
-// so that a batch of a thousand addresses is one buffer and costs no object.
+// PrefixBatch is a growable list of (scope, prefix, identity, class). It stores them in typed arrays, in the layout of the kernel's LPM
+// trie. So a batch of a thousand addresses is one buffer and needs no object per address.
 //
-// Key, 28 octets: prefix length of the whole key (u32, host order), scope (u32, network order; 0 = node),
-// family (u32, network order; 4 or 6), address (16 octets, IPv4 in the first 4). 64 bits stand before the
-// address. Value, 8 octets: identity (u32, host order), class (u32, host order).
+// Key, 28 octets: prefix length of the whole key (u32, host order), scope (u32, network order; 0 = node), family (u32, network order; 4 or
+// 6), address (16 octets, IPv4 in the first 4). The prefix length includes the 64 bits of scope and family.
+// Value, 8 octets: identity (u32, host order), class (u32, host order).
 
 import { endianness } from 'node:os'
 import { hashOctets, hashPair } from '../core/tables/keyed-hash.ts'
@@ -12,15 +12,38 @@ import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { formatPrefix } from '../core/ip-text.ts'
 import { sameOctets } from '../dns/wire.ts'
 
+/** In octets. The file header has the layout. */
 export const PREFIX_KEY_SIZE = 28
+/** In octets. */
 export const PREFIX_VALUE_SIZE = 8
-/** Bits of scope and family that stand before the address in the key. */
+/** How many bits of the key stand before the address: scope and family. */
 export const PREFIX_KEY_HEAD_BITS = 64
 
-/** The scope of entries that hold for every endpoint. */
+/** The scope of prefixes that apply to every endpoint. */
 export const NODE_SCOPE = 0
 
 const LITTLE = endianness() === 'LE'
+
+/** A prefix whose 16 octets begin at `offset` of `octets`. Absent: 0. */
+export interface PrefixAt extends Prefix {
+  readonly offset?: number
+}
+
+/** A prefix object that is filled again for each prefix, so that nothing is allocated. */
+export class PrefixView implements PrefixAt {
+  family: Family = 4
+  octets: Uint8Array = new Uint8Array(16)
+  offset = 0
+  length = 0
+
+  set(family: Family, octets: Uint8Array, offset: number, length: number): this {
+    this.family = family
+    this.octets = octets
+    this.offset = offset
+    this.length = length
+    return this
+  }
+}
 
 export class PrefixBatch {
   #keys: Uint8Array<ArrayBuffer>
@@ -34,7 +57,7 @@ export class PrefixBatch {
     this.#values = new Uint32Array(capacity * 2)
   }
 
-  /** All entries of kernel-layout keys and values, which belong to the batch from then on. */
+  /** Makes a batch of keys and values in kernel layout. The batch owns both buffers after this call. */
   static of(keys: ArrayBuffer, values: ArrayBuffer): PrefixBatch {
     const batch = new PrefixBatch(1)
     if (keys.byteLength === 0) return batch
@@ -49,12 +72,12 @@ export class PrefixBatch {
     return this.#count
   }
 
-  /** Kernel-layout keys of the `count` entries; valid until the next `add`. */
+  /** The keys of the `count` entries in kernel layout. The view is valid until the next `add`. */
   get keys(): Uint8Array {
     return this.#keys.subarray(0, this.#count * PREFIX_KEY_SIZE)
   }
 
-  /** Kernel-layout values of the `count` entries; valid until the next `add`. */
+  /** The values of the `count` entries in kernel layout. The view is valid until the next `add`. */
   get values(): Uint8Array {
     return new Uint8Array(this.#values.buffer, 0, this.#count * PREFIX_VALUE_SIZE)
   }
@@ -63,7 +86,7 @@ export class PrefixBatch {
     this.#count = 0
   }
 
-  /** `clear`, and the memory is given back. */
+  /** Removes all entries and gives the memory back. */
   free(): void {
     this.#count = 0
     this.#keys = new Uint8Array(PREFIX_KEY_SIZE)
@@ -71,16 +94,9 @@ export class PrefixBatch {
     this.#values = new Uint32Array(2)
   }
 
-  /** Adds an entry whose 16 address octets stand at `offset`; `scope`: 0, or the endpoint that alone sees it. */
-  add(
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: Identity,
-    addressClass: Identity,
-    scope: number = NODE_SCOPE,
-  ): void {
+  /** Adds an entry. `scope`: 0 for all endpoints, or the number of the only endpoint that sees the entry. */
+  add(prefix: PrefixAt, id: Identity, addressClass: Identity, scope: number = NODE_SCOPE): void {
+    const { family, octets, offset = 0, length } = prefix
     const at = this.#count * PREFIX_KEY_SIZE
     if (at === this.#keys.length) this.#grow()
     const view = this.#keyView
@@ -93,7 +109,13 @@ export class PrefixBatch {
     this.#count++
   }
 
-  /** Adds the first `count` entries of kernel-layout keys and values. */
+  /** Adds an entry of another batch. */
+  addFrom(batch: PrefixBatch, index: number): void {
+    const identity = batch.identity(index)
+    this.add(batch.prefix(index), identity, batch.addressClass(index), batch.scope(index))
+  }
+
+  /** Adds the first `count` entries of keys and values in kernel layout. */
   addAll(keys: Uint8Array, values: Uint8Array, count: number): void {
     while ((this.#count + count) * PREFIX_KEY_SIZE > this.#keys.length) this.#grow()
     this.#keys.set(keys.subarray(0, count * PREFIX_KEY_SIZE), this.#count * PREFIX_KEY_SIZE)
@@ -112,18 +134,18 @@ export class PrefixBatch {
     this.#values = values
   }
 
-  /** `prefixHash` of an entry. */
+  /** Returns the `prefixHash` of an entry. */
   hash(index: number): number {
     const at = index * PREFIX_KEY_SIZE + 12
     return prefixHash(this.scope(index), this.family(index), this.#keys, at)
   }
 
-  /** Whether the 16 octets at `offset` are the entry's. */
+  /** True if the 16 octets at `offset` are equal to the entry's address octets. */
   hasOctets(index: number, octets: Uint8Array, offset: number): boolean {
     return sameOctets(this.#keys, index * PREFIX_KEY_SIZE + 12, octets, offset, 16)
   }
 
-  /** 0: the node's; else the endpoint whose own entry it is. */
+  /** The scope of an entry: 0 for all endpoints, or the number of the only endpoint that sees the entry. */
   scope(index: number): number {
     return this.#keyView.getUint32(index * PREFIX_KEY_SIZE + 4)
   }
@@ -132,12 +154,12 @@ export class PrefixBatch {
     return this.#keyView.getUint32(index * PREFIX_KEY_SIZE + 8) === 4 ? 4 : 6
   }
 
-  /** Length of the prefix itself in bits. */
+  /** The length of an entry's prefix in bits, without scope and family. */
   length(index: number): number {
     return this.#keyView.getUint32(index * PREFIX_KEY_SIZE, LITTLE) - PREFIX_KEY_HEAD_BITS
   }
 
-  /** The 16 address octets; a view that is valid until the next `add`. */
+  /** The 16 address octets of an entry. The view is valid until the next `add`. */
   octets(index: number): Uint8Array {
     const at = index * PREFIX_KEY_SIZE + 12
     return this.#keys.subarray(at, at + 16)
@@ -164,7 +186,7 @@ export class PrefixBatch {
   }
 }
 
-/** Hash of a prefix in a scope, the same for all lengths. The 16 octets at `offset` have zeros behind the length. */
+/** Hashes a prefix in a scope. The length is not part of the hash. The 16 octets begin at `offset`, with zeros behind the prefix length. */
 export function prefixHash(
   scope: number,
   family: Family,

@@ -1,9 +1,8 @@
-// Rows of the IPCache on their way into the datapath. `gather` lists the rows that differ from what the datapath has confirmed, `settle`
-// notes the outcome. Between the two, which a slow datapath can draw out, a row may change again or go: the row settles with what was
-// submitted, and the next `gather` finds it because the change listed it again. A row that is under way is not freed, and its identity is
-// held.
+// PrefixChanges brings changed rows of the IPCache into the datapath. A row is one prefix. `gather` lists the rows that differ from what
+// the datapath has confirmed. `settle` notes the result. With a slow datapath a row can change again between the two calls. Then `settle`
+// notes the submitted value, and the next `gather` finds the row again. A row that is under way is not freed, and its identity is held.
 //
-// A refused row keeps what is really in force until `retry`.
+// A refused row keeps the value that is in force. `retry` lists the row again.
 
 import { identity, type Identity } from '../core/ids.ts'
 import type { Allocator } from '../identity/allocator.ts'
@@ -11,16 +10,9 @@ import { HOST } from '../identity/reserved.ts'
 import { ROW_CHANGED, ROW_REFUSED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
 import type { CommitFailure } from './entries.ts'
 import type { InheritedEntries } from './inherited-entries.ts'
-import { PrefixBatch } from './prefix-batch.ts'
+import { PrefixBatch, PrefixView, type PrefixAt } from './prefix-batch.ts'
 
 const NONE: ReadonlySet<number> = new Set()
-
-export interface PrefixChangesOptions {
-  readonly ipcache: IpCache
-  readonly allocator: Allocator
-  /** What the datapath has from an earlier daemon. Absent: nothing. */
-  readonly inherited?: InheritedEntries
-}
 
 export class PrefixChanges {
   readonly upserts = new PrefixBatch()
@@ -31,8 +23,14 @@ export class PrefixChanges {
   readonly #removalRows: number[] = []
   readonly #refused = new Set<number>()
   readonly #inherited: InheritedEntries | undefined
+  readonly #prefix = new PrefixView()
 
-  constructor(options: PrefixChangesOptions) {
+  constructor(options: {
+    readonly ipcache: IpCache
+    readonly allocator: Allocator
+    /** Prefix entries that an earlier daemon left in the datapath. Absent: none. */
+    readonly inherited?: InheritedEntries
+  }) {
     this.#ipcache = options.ipcache
     this.#allocator = options.allocator
     this.#inherited = options.inherited
@@ -42,22 +40,22 @@ export class PrefixChanges {
     return this.upserts.count + this.removals.count
   }
 
-  /** Rows that the datapath refuses to take at present. */
+  /** How many rows the datapath refused when they were last written. */
   get refused(): number {
     return this.#refused.size
   }
 
-  /** Rows that are to be written, entry by entry of `upserts`. */
+  /** The row of each entry of `upserts`, in the same order. */
   get upsertRows(): readonly number[] {
     return this.#upsertRows
   }
 
-  /** Lists refused rows as changed. */
+  /** Lists refused rows as changed, so that the next `gather` finds them. */
   retry(): void {
     for (const row of this.#refused) this.#ipcache.markChanged(row)
   }
 
-  /** Lists what differs; the commit before is settled. Identities to be written are held from here on. */
+  /** Lists all rows that differ, and holds their identities. Call this only after `settle` of the commit before. */
   gather(): void {
     const { prefixes } = this.#ipcache
     this.upserts.clear()
@@ -78,44 +76,40 @@ export class PrefixChanges {
         continue
       }
       const batch = wanted === 0 ? this.removals : this.upserts
-      batch.add(
-        prefixes.family(row),
-        prefixes.octets,
-        row * 16,
-        prefixes.lengths[row]!,
-        wanted,
-        addressClass,
-        prefixes.scoped.scope[row],
-      )
+      batch.add(this.#prefixOf(row), wanted, addressClass, prefixes.scoped.scope[row])
       if (wanted === 0) this.#removalRows.push(row)
       else this.#upsertRows.push(row)
       if (isCounted(wanted)) this.#allocator.retain(wanted)
     }
   }
 
-  /** Notes as confirmed what the datapath has of a row from before, when that is what is wanted. */
+  /** Returns the prefix of a row. The object is valid until the next call. */
+  #prefixOf(row: number): PrefixAt {
+    const { prefixes } = this.#ipcache
+    const { octets, lengths } = prefixes
+    return this.#prefix.set(prefixes.family(row), octets, row * 16, lengths[row]!)
+  }
+
+  /** Takes the inherited entry of a row. If that entry is equal to the wanted value, notes it as confirmed. */
   #inherit(row: number, wanted: Identity, addressClass: Identity): void {
     const inherited = this.#inherited
     if (inherited === undefined || inherited.left === 0) return
     const { prefixes } = this.#ipcache
-    const { octets, lengths, scoped } = prefixes
-    const scope = scoped.scope[row]!
-    const family = prefixes.family(row)
-    if (!inherited.take(scope, family, octets, row * 16, lengths[row]!, wanted, addressClass))
-      return
+    const scope = prefixes.scoped.scope[row]!
+    if (!inherited.take(scope, this.#prefixOf(row), wanted, addressClass)) return
     prefixes.applied[row] = wanted
     prefixes.appliedClass[row] = addressClass
     if (isCounted(wanted)) this.#allocator.retain(wanted)
   }
 
-  /** The datapath took the rows and is not done. */
+  /** Marks the gathered rows while the datapath works on them. */
   markUnderWay(): void {
     const { flags } = this.#ipcache.prefixes
     for (const row of this.#upsertRows) flags[row]! |= ROW_UNDER_WAY
     for (const row of this.#removalRows) flags[row]! |= ROW_UNDER_WAY
   }
 
-  /** The commit ended. */
+  /** Notes the result of a commit. */
   settle(failures: readonly CommitFailure[]): void {
     const upserts = indexesOf(failures, 'upsert')
     const removals = indexesOf(failures, 'remove')

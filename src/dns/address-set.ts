@@ -1,49 +1,52 @@
-// Addresses that one answer teaches, each once, with the least TTL that came with it. IPv4 is family 4 with
-// its octets in the first 4 of 16 and zeros behind; IPv4-mapped IPv6 is IPv4 (core/ip.ts).
-// AnswerView fills it and learning reads it. It is reused for the next answer and never grows, because a message holds at
-// most `ADDRESSES_MAX`.
-// Cost: up to 16 addresses are compared one by one, more go through a hash table.
+// AddressSet holds the addresses that namegate can learn from one answer, each once, with its lowest TTL. An IPv4 address has family 4
+// and its octets in the first 4 of 16; the rest is zero. An IPv4-mapped IPv6 address is stored as IPv4 (core/ip.ts). AnswerView fills
+// the set, and the learner reads it. The set is reused for the next answer. It never grows, because a message has at most
+// ADDRESSES_MAX addresses. Up to 16 addresses are compared one by one; for more, a hash table is used.
 
 import { isMapped, type Family } from '../core/ip.ts'
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { sameOctets } from './wire.ts'
 
-/** Addresses are densest as hints of one SVCB record, 4 octets each: below 65,535 / 4. A records have 15 or more. */
+/** The largest number of addresses in a message: hints of one SVCB record have 4 octets each, so fewer than 65,535 / 4. */
 export const ADDRESSES_MAX = 16_383
 const LINEAR_MAX = 16
-/** Power of two, load at most 0.5. */
+/** Size of the hash table: a power of two, so that at most half of the places are in use. */
 const SLOTS = 32_768
 
 export class AddressSet {
   count = 0
   /** 4 or 6. */
   readonly families = new Uint8Array(ADDRESSES_MAX)
-  /** 16 an address. */
+  /** 16 octets per address. */
   readonly octets = new Uint8Array(ADDRESSES_MAX * 16)
-  /** Seconds, as the message says: 0..2^31-1, not clamped. */
+  /** The TTL in seconds, as in the message: 0..2^31-1. The bounds of the configuration are not applied. */
   readonly ttls = new Uint32Array(ADDRESSES_MAX)
-  /** Octets from the start of the message to the first record that carries the address. */
+  /** Octets from the start of the message to the first record with the address. */
   readonly recordOffsets = new Uint16Array(ADDRESSES_MAX)
-  /** Which name of the chain owns the address; of several the last. */
+  /** The number of the name in the chain that owns the address. If several names own it, the last one. */
   readonly owners = new Uint8Array(ADDRESSES_MAX)
   readonly #slots = new Uint16Array(SLOTS)
-  /** Whether the table holds this answer's addresses; it is filled when the 17th comes. */
+  /** True if the hash table has the addresses of this answer. The 17th address fills it. */
   #tabled = false
+  /** Values of the record that `from` was called for. */
+  #recordOffset = 0
+  #ttl = 0
+  #owner = 0
 
   clear(): void {
     this.count = 0
     this.#tabled = false
   }
 
-  /** Adds the 4 (family 4) or 16 octets at `at`; `owner`: a name of the chain, 0 the question. */
-  add(
-    family: Family,
-    buf: Uint8Array,
-    at: number,
-    ttl: number,
-    recordOffset: number,
-    owner = 0,
-  ): void {
+  /** Begins a record: the next addresses are in it. `owner`: the number of a name in the chain; 0: the question. */
+  from(recordOffset: number, ttl: number, owner = 0): void {
+    this.#recordOffset = recordOffset
+    this.#ttl = ttl
+    this.#owner = owner
+  }
+
+  /** Adds the address of 4 (family 4) or 16 octets at `at`. */
+  add(family: Family, buf: Uint8Array, at: number): void {
     const i = this.count
     const to = i * 16
     const mapped = family === 6 && isMapped(buf, at)
@@ -53,23 +56,23 @@ export class AddressSet {
     this.families[i] = size === 16 ? 6 : 4
     const same = i < LINEAR_MAX ? this.#scan(i) : this.#probe(i)
     if (same >= 0) {
-      if (ttl < this.ttls[same]!) this.ttls[same] = ttl
-      if (owner > this.owners[same]!) this.owners[same] = owner
+      if (this.#ttl < this.ttls[same]!) this.ttls[same] = this.#ttl
+      if (this.#owner > this.owners[same]!) this.owners[same] = this.#owner
       return
     }
-    this.owners[i] = owner
-    this.ttls[i] = ttl
-    this.recordOffsets[i] = recordOffset
+    this.owners[i] = this.#owner
+    this.ttls[i] = this.#ttl
+    this.recordOffsets[i] = this.#recordOffset
     this.count = i + 1
   }
 
-  /** The entry before `i` with i's address, or -1. */
+  /** Returns an index before `i` with the address of `i`, or -1. */
   #scan(i: number): number {
     for (let j = 0; j < i; j++) if (this.#same(i, j)) return j
     return -1
   }
 
-  /** As `#scan`, by the table. */
+  /** Does the same as `#scan`, but uses the hash table. */
   #probe(i: number): number {
     if (!this.#tabled) {
       this.#tabled = true
@@ -79,7 +82,7 @@ export class AddressSet {
     return this.#insert(i)
   }
 
-  /** The entry with i's address, or -1 after i took a slot of its own. */
+  /** Returns an index with the address of `i`. If there is none, adds `i` to the hash table and returns -1. */
   #insert(i: number): number {
     let slot = hashOctets(this.octets, i * 16, 16) & (SLOTS - 1)
     for (;;) {

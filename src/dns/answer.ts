@@ -1,13 +1,12 @@
-// An upstream's answer, read strictly from its octets, and what it teaches (docs/spec/semantics 4): the addresses of the
-// question name and of the names that CNAMEs of the same answer section reach from it, the address hints of SVCB and
-// HTTPS records among them. Written by `read` alone; the fields hold until the next `read`, and no reference to the
-// message is kept.
+// AnswerView reads an answer strictly, and finds the addresses that namegate can learn (docs/spec/semantics 4). These are the
+// addresses of the question's name, and of the names that CNAMEs of the answer section reach from it. Address hints of SVCB and HTTPS
+// records are included. Only `read` writes the fields. They stay valid until the next `read`, and do not refer to the message.
 //
-// Always: 'malformed' teaches nothing; 'ok' means that every octet belongs to a question or a record. RDATA is
-// looked at only in A, AAAA, CNAME, SVCB and HTTPS of class IN in the answer section, and in nothing else. A malformed
-// SVCB or HTTPS record teaches nothing and spoils nothing (docs/spec/correctness S5).
-// Cost: one pass over the message, one over the kept records for each link (at most 16), no allocation. One
-// view holds about 600 KiB, enough for the largest message; a worker needs one.
+// Nothing is learned from a 'malformed' answer. After 'ok', every octet belongs to a question or a record. `read` looks at RDATA only
+// in A, AAAA, CNAME, SVCB and HTTPS records of class IN in the answer section. A malformed SVCB or HTTPS record is ignored, and other
+// records are still learned (docs/spec/correctness S5).
+// Cost: one pass over the message, one pass over the kept records per link (at most 16), no allocation. A view takes about 600 KiB,
+// enough for the largest message. A thread needs one view.
 
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
@@ -39,70 +38,73 @@ import {
   skipName,
   skipQuestion,
   u16,
-  u32,
 } from './wire.ts'
 
-/** 'malformed': the client gets SERVFAIL with EDE 24. */
+/** For a 'malformed' answer, the client gets SERVFAIL with EDE 24. */
 export type AnswerStatus = 'ok' | 'malformed'
 
 export class AnswerView {
-  /** Whether hints of SVCB and HTTPS records teach; for the reads to come. */
+  /** Set it before `read`: true if `read` takes addresses from hints of SVCB and HTTPS records. */
   learnsHints = true
   id = 0
-  /** The 16 bits behind the id, as they came. */
+  /** The 16 bits after the id, as in the message. */
   flags = 0
-  /** All 12 bits: the header's and those of OPT (RFC 6891 6.1.3). */
+  /** All 12 bits of the RCODE, from the header and OPT (RFC 6891 6.1.3). */
   rcode = 0
   truncated = false
   qdcount = 0
-  /** One question, and it is the one asked: labels without case, type and class (F1). */
+  /** True if the message has exactly the asked question: DNS labels compared without case, type and class (F1). */
   questionMatches = false
-  /** What kept the whole answer from teaching, if it was the chain. */
+  /** The fault in the CNAME chain. With a fault, nothing is learned from the answer. */
   chainFault: ChainFault = 'none'
-  /** CNAMEs followed; 0 when nothing was to be learned. */
+  /** The number of CNAMEs in the chain; 0 if nothing is learned from the answer. */
   links = 0
-  /** Least TTL of the CNAMEs followed, seconds; 0xffffffff without any. */
+  /** Lowest TTL of the CNAMEs in the chain, in seconds; 0xffffffff without a CNAME. */
   chainTtl = 0xffffffff
   readonly #taught = new AddressSet()
   readonly #records = new ChainRecords()
   readonly #chain = new Chain()
   readonly #service = new ServiceParams()
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
-  /** The two octets of the last owner that was nothing but a pointer, or -1, and the hash of its name; 0 for the question's. */
+  /** The two octets of the last record owner that was only a pointer, or -1. */
   #pointer = -1
+  /** The hash of the name at `#pointer`; 0 if it points to the question's name. */
   #pointerHash = 0
 
-  /** Addresses taught, each once. */
+  /** The number of addresses. Each address occurs once. */
   get count(): number {
     return this.#taught.count
   }
 
-  /** 4 or 6, of address i. */
+  /** The family of address i: 4 or 6. */
   get families(): Uint8Array {
     return this.#taught.families
   }
 
-  /** Octets of address i from 16 * i; IPv4 in the first 4, zeros behind. */
+  /** The 16 octets of address i, from offset 16 * i. An IPv4 address is in the first 4; the rest is zero. */
   get octets(): Uint8Array {
     return this.#taught.octets
   }
 
-  /** Seconds: the least of the CNAMEs up to the owner and of the records; top bit set counts as 0; not clamped. */
+  /**
+   * The TTL of address i in seconds: the lowest of its records and of the CNAMEs up to its owner. A TTL with the top bit set is 0.
+   * The bounds of the configuration are not applied.
+   */
   get ttls(): Uint32Array {
     return this.#taught.ttls
   }
 
-  /** Octets from the start of the message to the first record that carries address i. */
+  /** Octets from the start of the message to the first record with address i. */
   get recordOffsets(): Uint16Array {
     return this.#taught.recordOffsets
   }
 
-  /** Which name of the chain owns address i: 0 is the question, `links` at most. */
+  /** The number of the name in the chain that owns address i: 0 (the question) to `links`. */
   get owners(): Uint8Array {
     return this.#taught.owners
   }
 
-  /** Name `link` of the chain (1 to `links`), wire octets in lower case from 0. */
+  /** Returns name `link` of the chain (1 to `links`) in lower-case wire format, from offset 0. */
   linkName(link: number): Uint8Array {
     return this.#chain.names[link]!
   }
@@ -117,9 +119,11 @@ export class AnswerView {
     this.rcode = this.flags & MASK_RCODE
     this.truncated = (this.flags & FLAG_TC) !== 0
     this.qdcount = u16(buf, offset + 4)
-    if (this.#walk(buf, offset, end, question) !== end) return 'malformed'
-    if (this.#mayTeach(question)) this.#learn(buf, offset, end)
-    return 'ok'
+    this.#records.begin(buf, offset, end)
+    const isWhole = this.#walk(buf, offset, end, question) === end
+    if (isWhole && this.#mayTeach(question)) this.#learn()
+    this.#records.forget()
+    return isWhole ? 'ok' : 'malformed'
   }
 
   #reset(): void {
@@ -129,11 +133,10 @@ export class AnswerView {
     this.links = 0
     this.chainTtl = 0xffffffff
     this.#taught.clear()
-    this.#records.count = 0
     this.#pointer = -1
   }
 
-  /** The offset behind the last record, or a fault. */
+  /** Reads all questions and records. Returns the offset after the last record, or a fault. */
   #walk(buf: Uint8Array, start: number, end: number, question: Question): number {
     let at = start + HEADER_OCTETS
     if (this.qdcount === 1) {
@@ -164,7 +167,7 @@ export class AnswerView {
   }
 
   #record(buf: Uint8Array, start: number, end: number, at: number, answer: boolean): number {
-    // A pointer that was followed from further up leads to the same place, and is as sound.
+    // An earlier record had the same pointer, so the pointer is valid and its name is known.
     const known = at + 2 <= end && u16(buf, at) === this.#pointer
     const fixed = known ? at + 2 : skipName(buf, start, end, at)
     if (fixed < 0) return fixed
@@ -173,20 +176,18 @@ export class AnswerView {
     const next = data + u16(buf, fixed + 8)
     if (next > end) return FAULT_BOUNDS
     const type = u16(buf, fixed)
-    // Wherever an OPT stands and however many there are: a higher RCODE in one of them is an error.
+    // An OPT in any section counts, also if there are several. A higher RCODE in one OPT makes the answer an error.
     if (type === TYPE_OPT) this.rcode |= buf[fixed + 4]! << 4
     if (!answer || u16(buf, fixed + 2) !== CLASS_IN) return next
     if (type === TYPE_CNAME && skipName(buf, start, end, data) !== next) return FAULT_BOUNDS
     if (!this.#isKept(type, buf, data, next)) return next
     const pointer = fixed - at === 2 ? u16(buf, at) : 0
     const owner = known ? this.#pointerHash : this.#hash(buf, start, end, at, pointer)
-    // RFC 2181 8: a TTL with the top bit set is 0.
-    const ttl = buf[fixed + 4]! > 0x7f ? 0 : u32(buf, fixed + 4)
-    this.#records.add(type, owner, pointer, at, data, ttl)
+    this.#records.add(at, fixed, owner)
     return next
   }
 
-  /** Whether a record may be a link of the chain or teach. */
+  /** Returns true if a record can be a link of the chain or have addresses. */
   #isKept(type: number, buf: Uint8Array, data: number, next: number): boolean {
     switch (type) {
       case TYPE_CNAME:
@@ -213,7 +214,7 @@ export class AnswerView {
     return hash
   }
 
-  /** 'class IN' of docs/spec/semantics 4 is read as both: that of the question and that of the record. */
+  /** Returns true if namegate can learn from the answer. 'class IN' of docs/spec/semantics 4 means the classes of question and record. */
   #mayTeach(question: Question): boolean {
     return (
       this.questionMatches &&
@@ -224,45 +225,46 @@ export class AnswerView {
     )
   }
 
-  #learn(buf: Uint8Array, start: number, end: number): void {
+  #learn(): void {
     const records = this.#records
     const chain = this.#chain
-    this.chainFault = chain.follow(buf, start, end, records)
+    const { buf, start } = records
+    this.chainFault = chain.follow(records)
     if (this.chainFault !== 'none') return
     this.links = chain.count - 1
     this.chainTtl = chain.ttls[this.links]!
     for (let i = 0; i < records.count; i++) {
       const type = records.types[i]!
       if (type === TYPE_CNAME) continue
-      const owner = chain.find(buf, start, end, records, i)
+      const owner = chain.find(records, i)
       if (owner < 0) continue
       const ttl = Math.min(chain.ttls[owner]!, records.ttls[i]!)
       const data = records.datas[i]!
-      const record = records.offsets[i]! - start
-      if (type === TYPE_A) this.#taught.add(4, buf, data, ttl, record, owner)
-      else if (type === TYPE_AAAA) this.#taught.add(6, buf, data, ttl, record, owner)
-      else this.#learnHints(buf, data, ttl, record, owner)
+      this.#taught.from(records.offsets[i]! - start, ttl, owner)
+      if (type === TYPE_A) this.#taught.add(4, buf, data)
+      else if (type === TYPE_AAAA) this.#taught.add(6, buf, data)
+      else this.#learnHints(buf, data)
     }
   }
 
-  /** RFC 9460 7.3. The record was read before and has hints. */
-  #learnHints(buf: Uint8Array, data: number, ttl: number, record: number, owner: number): void {
+  /** Adds the addresses of a record's hints (RFC 9460 7.3). The record was read before, and has hints. */
+  #learnHints(buf: Uint8Array, data: number): void {
     const service = this.#service
     service.read(buf, data, data + u16(buf, data - 2))
     for (let at = 0; at < service.ipv4Octets; at += 4) {
-      this.#taught.add(4, buf, service.ipv4At + at, ttl, record, owner)
+      this.#taught.add(4, buf, service.ipv4At + at)
     }
     for (let at = 0; at < service.ipv6Octets; at += 16) {
-      this.#taught.add(6, buf, service.ipv6At + at, ttl, record, owner)
+      this.#taught.add(6, buf, service.ipv6At + at)
     }
   }
 }
 
-/** Whether the octets at `at` are the question's name, its labels compared without case. */
+/** Returns true if the octets at `at` are the question's name, compared without case. */
 function startsWithName(buf: Uint8Array, end: number, at: number, question: Question): boolean {
   const { name, nameLength } = question
   if (at + nameLength > end) return false
-  // Lengths of labels are below 64, which lowering leaves alone, and no pointer equals one.
+  // The length octet of a DNS label is below 64, so LOWER does not change it, and it never equals the first octet of a pointer.
   for (let i = 0; i < nameLength; i++) if (LOWER[buf[at + i]!]! !== name[i]!) return false
   return true
 }

@@ -1,90 +1,103 @@
-// The names that an answer reaches from its question by CNAMEs (RFC 1034 3.6.2), and the records that may be
-// links or ends of that chain. `ChainRecords` is filled by AnswerView's walk; `Chain.follow` reads it, in any
-// order of records, and `Chain.find` says which of the chain's names owns a record.
+// Chain holds the names that an answer reaches from its question by CNAMEs (RFC 1034 3.6.2). ChainRecords holds the records that can
+// be links of this chain or have its addresses. AnswerView fills ChainRecords. `Chain.follow` reads the records in any order, and
+// `Chain.find` tells which name of the chain owns a record.
 //
-// Always: `count` is 1 (the question alone) to 17. A loop, two different CNAMEs at one name of the chain, or a
-// 17th link spoil the whole answer, also the records before the fault: what such a server says is not believed.
-// Cost: a pass over the records' hashes for each link, and a name read again once for each record that may be on
-// the chain. Owners that are one pointer, which is nearly all of them, are compared as pointers: in one message
-// equal pointers are equal names; so of an answer whose records all point at the question the name is neither copied nor
-// hashed.
+// The chain has 1 name (only the question) to 17 names. A loop, a 17th link, or two different CNAMEs at one name are faults. After a
+// fault, nothing is learned from the whole answer, because its server cannot be trusted.
+// Cost: one pass over the records' hashes per link, and one more reading of each name that can be in the chain. Nearly all owners are
+// only a pointer. They are compared as pointers, because equal pointers in one message are equal names. If all records of an answer
+// point to the question, the question's name is not copied or hashed.
 
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
 import { TYPE_CNAME } from './codes.ts'
 import type { Question } from './query.ts'
-import { HEADER_OCTETS, readName, sameOctets } from './wire.ts'
+import { HEADER_OCTETS, readName, RECORD_FIXED_OCTETS, sameOctets, u16, u32 } from './wire.ts'
 
-/** docs/spec/semantics 4. */
+/** The largest number of CNAMEs in a chain (docs/spec/semantics 4). */
 export const CHAIN_LINKS_MAX = 16
-/** The smallest record kept, a CNAME from root to root, has 12 octets: (65,535 - 12 - 5) / 12. */
+/** The largest number of kept records: the smallest, a CNAME from root to root, has 12 octets, so (65,535 - 12 - 5) / 12. */
 const RECORDS_MAX = 5459
-/** The two top bits of a pointer; what they leave is the offset. */
+/** The two top bits of a pointer; the other bits are the offset. */
 const POINTER = 0xc000
 const POINTER_OFFSET_MAX = 0x3fff
 /** A pointer to the name of the first question. */
 export const QUESTION_POINTER = POINTER | HEADER_OCTETS
-/** No link yet: every TTL is lower. */
+/** The TTL of a chain without links. Every TTL of a record is lower. */
 const TTL_NONE = 0xffffffff
 
-/** What is wrong with the chain, if anything. */
+/** The fault of a chain. `fork`: two different CNAMEs at one name. `long`: more than CHAIN_LINKS_MAX links. */
 export type ChainFault = 'none' | 'loop' | 'fork' | 'long'
 
-/** Records of the answer section, class IN, type CNAME, A, AAAA or one with hints, in order of appearance. */
+const NOTHING = new Uint8Array(0)
+
+/** The records of the answer section with class IN and type CNAME, A, AAAA, or SVCB or HTTPS with hints, in the message's order. */
 export class ChainRecords {
   count = 0
+  /** The message is buf[start..end). */
+  buf: Uint8Array = NOTHING
+  start = 0
+  end = 0
   readonly types = new Uint8Array(RECORDS_MAX)
-  /** `hashOctets` of the owner. */
+  /** `hashOctets` of the record's owner. */
   readonly owners = new Uint32Array(RECORDS_MAX)
-  /** The two octets of the owner when it is nothing but a pointer, else 0. */
+  /** The two octets of the owner if it is only a pointer; otherwise 0. */
   readonly pointers = new Uint16Array(RECORDS_MAX)
-  /** Offset of the record in the buffer that was read. */
+  /** The offset of the record in `buf`. */
   readonly offsets = new Uint32Array(RECORDS_MAX)
-  /** Offset of its RDATA. */
+  /** The offset of the record's RDATA in `buf`. */
   readonly datas = new Uint32Array(RECORDS_MAX)
-  /** Seconds; a TTL with the top bit set is 0 already. */
+  /** The TTL in seconds. */
   readonly ttls = new Uint32Array(RECORDS_MAX)
 
-  add(
-    type: number,
-    owner: number,
-    pointer: number,
-    offset: number,
-    data: number,
-    ttl: number,
-  ): void {
+  begin(buf: Uint8Array, start: number, end: number): void {
+    this.count = 0
+    this.buf = buf
+    this.start = start
+    this.end = end
+  }
+
+  /** Drops the reference to the message. */
+  forget(): void {
+    this.buf = NOTHING
+  }
+
+  /** Adds the record at `at`. `fixed`: the offset of its type, after the owner. `owner`: the hash of the owner. */
+  add(at: number, fixed: number, owner: number): void {
+    const { buf } = this
     const i = this.count++
-    this.types[i] = type
+    this.types[i] = u16(buf, fixed)
     this.owners[i] = owner
-    this.pointers[i] = pointer
-    this.offsets[i] = offset
-    this.datas[i] = data
-    this.ttls[i] = ttl
+    this.pointers[i] = fixed - at === 2 ? u16(buf, at) : 0
+    this.offsets[i] = at
+    this.datas[i] = fixed + RECORD_FIXED_OCTETS
+    // RFC 2181 8: a TTL with the top bit set is 0.
+    this.ttls[i] = buf[fixed + 4]! > 0x7f ? 0 : u32(buf, fixed + 4)
   }
 }
 
 export class Chain {
-  /** Names so far: the question and one a link. */
+  /** The number of names: the question, and one per link. */
   count = 0
-  /** Least TTL of the links from the question to name i; `0xffffffff` for the question itself. */
+  /** The lowest TTL of the links from the question to name i, in seconds; 0xffffffff for the question itself. */
   readonly ttls = new Uint32Array(CHAIN_LINKS_MAX + 1)
   readonly #names = new Uint8Array((CHAIN_LINKS_MAX + 1) * NAME_OCTETS_MAX)
-  /** Of name i the octets in lower case from 0; of the question only once it was compared by name. */
+  /** Name i in lower-case wire format, from offset 0. Name 0, the question, is only there after a comparison has needed it. */
   readonly names: readonly Uint8Array[] = Array.from({ length: CHAIN_LINKS_MAX + 1 }, (_, i) =>
     this.#names.subarray(i * NAME_OCTETS_MAX, (i + 1) * NAME_OCTETS_MAX),
   )
   readonly #hashes = new Uint32Array(CHAIN_LINKS_MAX + 1)
-  /** A pointer that is known to lead to name i, or 0. */
+  /** A pointer that leads to name i, or 0 if none is known. */
   readonly #pointers = new Uint16Array(CHAIN_LINKS_MAX + 1)
   readonly #scratch = new Uint8Array(NAME_OCTETS_MAX)
   readonly #target = new Uint8Array(NAME_OCTETS_MAX)
-  /** Of name 0, which is copied and hashed when a record is compared with it by name. */
+  /** The question's name, until a comparison copies and hashes it as name 0. */
   #question: Uint8Array | undefined
-  /** Of the links found last: where the target stands, as a pointer, and their least TTL. */
+  /** A pointer to the target of the last found link, and the lowest TTL of its CNAMEs. */
   #targetPointer = 0
   #linkTtl = TTL_NONE
 
-  /** Starts a chain at the question, which stands behind the header of the message and holds until the last `find`. */
+  /** Begins a chain at the question, which follows the header of the message. It must stay valid until the last `find`. */
   begin(question: Question): void {
     this.count = 1
     this.#pointers[0] = QUESTION_POINTER
@@ -92,10 +105,10 @@ export class Chain {
     this.#question = question.name
   }
 
-  /** Adds the links, from the records that a walk of buf[start..end) found and checked. */
-  follow(buf: Uint8Array, start: number, end: number, records: ChainRecords): ChainFault {
+  /** Adds the links from the records, which AnswerView has checked. Returns the fault of the chain. */
+  follow(records: ChainRecords): ChainFault {
     for (;;) {
-      const links = this.#link(buf, start, end, records)
+      const links = this.#link(records)
       if (links === 0) return 'none'
       if (links > 1) return 'fork'
       if (this.#knows(this.#target)) return 'loop'
@@ -105,21 +118,20 @@ export class Chain {
     }
   }
 
-  /** Which name of the chain owns record `index`, or -1. */
-  find(buf: Uint8Array, start: number, end: number, records: ChainRecords, index: number): number {
-    for (let i = 0; i < this.count; i++) {
-      if (this.#owns(i, buf, start, end, records, index)) return i
-    }
+  /** Returns the number of the name in the chain that owns record `index`, or -1. */
+  find(records: ChainRecords, index: number): number {
+    for (let i = 0; i < this.count; i++) if (this.#owns(i, records, index)) return i
     return -1
   }
 
-  /** Different targets of the last name's CNAMEs: 0, 1, or 2 for more; the first is in `#target`. */
-  #link(buf: Uint8Array, start: number, end: number, records: ChainRecords): number {
+  /** Returns the number of different targets of the last name's CNAMEs: 0, 1, or 2 for more. The first target is in `#target`. */
+  #link(records: ChainRecords): number {
+    const { buf, start, end } = records
     const last = this.count - 1
     let found = false
     for (let i = 0; i < records.count; i++) {
       if (records.types[i] !== TYPE_CNAME) continue
-      if (!this.#owns(last, buf, start, end, records, i)) continue
+      if (!this.#owns(last, records, i)) continue
       const data = records.datas[i]!
       const ttl = records.ttls[i]!
       readName(buf, start, end, data, found ? this.#scratch : this.#target)
@@ -136,20 +148,15 @@ export class Chain {
     return found ? 1 : 0
   }
 
-  #owns(
-    i: number,
-    buf: Uint8Array,
-    start: number,
-    end: number,
-    records: ChainRecords,
-    index: number,
-  ): boolean {
+  /** Returns true if name `i` of the chain owns record `index`. */
+  #owns(i: number, records: ChainRecords, index: number): boolean {
     const pointer = records.pointers[index]!
     if (pointer !== 0 && pointer === this.#pointers[i]) return true
-    // Such a record has no hash, and another record may have left its pointer for the question.
+    // A record with this pointer has no hash. `#pointers[0]` can have another record's pointer to the question's name.
     if (i === 0 && pointer === QUESTION_POINTER) return true
     this.#fill()
     if (records.owners[index] !== this.#hashes[i]) return false
+    const { buf, start, end } = records
     readName(buf, start, end, records.offsets[index]!, this.#scratch)
     if (!sameName(this.#names, i * NAME_OCTETS_MAX, this.#scratch)) return false
     if (pointer !== 0) this.#pointers[i] = pointer
@@ -171,7 +178,7 @@ export class Chain {
     this.ttls[i] = ttl
   }
 
-  /** Name 0 is in its place from here on. */
+  /** Copies the question's name to name 0, if that was not done before. */
   #fill(): void {
     if (this.#question === undefined) return
     this.#put(0, this.#question)
@@ -186,7 +193,7 @@ export class Chain {
   }
 }
 
-/** Names end at their zero label, so that equal octets up to there are equal names. */
+/** Returns true if the names are equal. A name ends at its zero octet, so names with equal octets up to it are equal. */
 function sameName(a: Uint8Array, from: number, b: Uint8Array): boolean {
   return sameOctets(a, from, b, 0, nameLength(b))
 }

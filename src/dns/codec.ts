@@ -1,7 +1,7 @@
-// Queries made and messages shown off the packet path: `namegate ask`, health probes. The only file that knows
-// dns-packet, and it trusts it with two things: laying out a header with an OPT record, and RDATA of types that
-// hold no names. Names never pass through it, because it takes a dot inside a label for a border and turns other
-// octets into U+FFFD; they are spliced in and read as octets. Nothing here throws: bad input is a value.
+// This file makes queries and converts messages to text for `namegate ask`. It is not used on the packet path. It is the only file
+// that imports dns-packet, for two purposes: to lay out a header with an OPT record, and to read RDATA of types without names. Names
+// are read and written here and not by dns-packet, because dns-packet splits a DNS label at a dot inside it, and replaces some octets
+// by U+FFFD. No function throws: bad input gives a result with a reason.
 
 import * as packet from 'dns-packet'
 import { NAME_OCTETS_MAX, parseName } from '../core/name.ts'
@@ -32,12 +32,12 @@ import {
 } from './presentation.ts'
 import { HEADER_OCTETS, putU16, readName, RECORD_FIXED_OCTETS, u16, u32 } from './wire.ts'
 
-/** What to ask; EDNS is added when `udpSize` is given. */
+/** A query. It has an OPT record if `udpSize` is given. */
 export interface QueryText {
   readonly id: number
-  /** As a person writes it: `\DDD` for odd octets, final dot optional. */
+  /** The name as text: `\DDD` for special octets, the final dot is optional. */
   readonly name: string
-  /** `A`, `https`, `TYPE65280`. */
+  /** The type as text, such as `A`, `https` or `TYPE65280`. */
   readonly type: string
   readonly udpSize?: number
   readonly dnssecOk?: boolean
@@ -51,9 +51,9 @@ export interface RecordText {
   readonly name: string
   readonly type: string
   readonly class: string
-  /** Seconds. */
+  /** The TTL in seconds. */
   readonly ttl: number
-  /** Presentation form. */
+  /** RDATA in presentation format. */
   readonly data: string
 }
 
@@ -61,9 +61,9 @@ export interface EdnsText {
   readonly version: number
   readonly udpSize: number
   readonly dnssecOk: boolean
-  /** Extended DNS Errors: `15 (Blocked)`, with the text if there is one. */
+  /** Extended DNS Errors, such as `15 (Blocked)`, followed by the text if there is one. */
   readonly errors: readonly string[]
-  /** Other options: code and octets in hexadecimal. */
+  /** All other options: the code, and the octets in hexadecimal. */
   readonly options: readonly { readonly code: number; readonly data: string }[]
 }
 
@@ -71,12 +71,12 @@ export interface MessageText {
   readonly id: number
   readonly opcode: string
   readonly rcode: string
-  /** Of qr, aa, tc, rd, ra, ad, cd those that are set. */
+  /** The flags that are set: qr, aa, tc, rd, ra, ad, cd. */
   readonly flags: readonly string[]
   readonly questions: readonly Pick<RecordText, 'name' | 'type' | 'class'>[]
   readonly answers: readonly RecordText[]
   readonly authorities: readonly RecordText[]
-  /** Without OPT, which is `edns`. */
+  /** The additional records without OPT, which is in `edns`. */
   readonly additionals: readonly RecordText[]
   readonly edns: EdnsText | undefined
 }
@@ -95,7 +95,7 @@ const FLAG_NAMES: readonly (readonly [bit: number, name: string])[] = [
   [FLAG_CD, 'cd'],
 ]
 
-/** A recursive query of class IN. */
+/** Makes a recursive query of class IN. Returns its octets, or the reason why the name or type is bad. */
 export function encodeQuery(query: QueryText): EncodeResult {
   const name = parseName(query.name)
   if (name.kind === 'bad') return { kind: 'bad', reason: `name: ${name.reason}` }
@@ -112,7 +112,7 @@ export function encodeQuery(query: QueryText): EncodeResult {
     flag_do: query.dnssecOk === true,
     options: [],
   }
-  // With the root as name, the question's name is the one octet behind the header.
+  // The root as the question's name takes one octet after the header, which the real name then replaces.
   const frame = packet.encode({
     type: 'query',
     id: query.id,
@@ -128,7 +128,7 @@ export function encodeQuery(query: QueryText): EncodeResult {
   return { kind: 'ok', octets }
 }
 
-/** Reads a whole message strictly; RDATA that is not what its type says is shown as octets. */
+/** Reads a whole message strictly. RDATA that does not fit its type is shown as octets. */
 export function decodeMessage(buf: Uint8Array, offset: number, length: number): DecodeResult {
   if (length < HEADER_OCTETS) return { kind: 'bad', reason: 'shorter than a header' }
   const cursor: Cursor = { buf, start: offset, end: offset + length, at: offset + HEADER_OCTETS }
@@ -184,7 +184,7 @@ function malformed(cursor: Cursor): DecodeResult {
   return { kind: 'bad', reason: `malformed at octet ${cursor.at - cursor.start}` }
 }
 
-/** Reads a name and says where `size` octets behind it begin; leaves the cursor on a fault. */
+/** Reads the name at the cursor. Returns its text and the offset after it, where `size` octets must follow. Does not move the cursor. */
 function decodeOwner(cursor: Cursor, size: number): { name: string; behind: number } | undefined {
   const name = new Uint8Array(NAME_OCTETS_MAX)
   const behind = readName(cursor.buf, cursor.start, cursor.end, cursor.at, name)
@@ -221,7 +221,7 @@ function decodeRecord(cursor: Cursor, edns: EdnsSink): RecordText | 'opt' | unde
     return 'opt'
   }
   const data =
-    formatRdata(buf, start, end, type, at, next) ??
+    formatRdata({ buf, start, end, type, at, next }) ??
     formatForeign(type, buf.subarray(at, next)) ??
     formatUnknown(buf.subarray(at, next))
   return {
@@ -233,7 +233,7 @@ function decodeRecord(cursor: Cursor, edns: EdnsSink): RecordText | 'opt' | unde
   }
 }
 
-/** Options that run past the end are left out. */
+/** Reads the options of an OPT record. An option whose header does not fit is left out; a value that does not fit is cut. */
 function decodeEdns(udpSize: number, ttl: number, data: Uint8Array): EdnsText {
   const errors: string[] = []
   const options: { code: number; data: string }[] = []
@@ -257,7 +257,7 @@ function decodeEdns(udpSize: number, ttl: number, data: Uint8Array): EdnsText {
   }
 }
 
-/** RDATA of types without names, by dns-packet, which gets it as the only record of a message of its own. */
+/** Formats RDATA of a type without names with dns-packet, which gets a message with this record only. */
 function formatForeign(type: number, data: Uint8Array): string | undefined {
   const message = Buffer.alloc(HEADER_OCTETS + 1 + RECORD_FIXED_OCTETS + data.length)
   putU16(message, 6, 1)

@@ -1,13 +1,13 @@
-// Text for people: names of types, classes, RCODEs and Extended DNS Errors, and RDATA in presentation form
-// (RFC 1035 5.1, RFC 3597 5 for what is not known). Off the packet path. Octets that a terminal might act on
-// never come out raw: they are written \DDD.
+// This file makes text for people: names of types, classes, RCODEs and Extended DNS Errors, and RDATA in presentation format
+// (RFC 1035 5.1; RFC 3597 5 for unknown types). It is not used on the packet path. Octets that a terminal can interpret are written
+// as \DDD.
 
 import { formatAddress } from '../core/ip.ts'
 import { formatName, NAME_OCTETS_MAX } from '../core/name.ts'
 import { CLASS_IN, TYPE_A, TYPE_AAAA, TYPE_CNAME } from './codes.ts'
 import { readName, u16, u32 } from './wire.ts'
 
-/** IANA's numbers of the types that people ask for. */
+/** The IANA numbers of types that people ask for. */
 const TYPES: Readonly<Record<string, number>> = {
   A: TYPE_A,
   NS: 2,
@@ -69,7 +69,7 @@ const OPCODES: Readonly<Record<number, string>> = {
   5: 'UPDATE',
   6: 'DSO',
 }
-/** RFC 8914 4. */
+/** The names of Extended DNS Errors by number (RFC 8914 4). */
 const EXTENDED_ERRORS = [
   'Other',
   'Unsupported DNSKEY Algorithm',
@@ -98,7 +98,7 @@ const EXTENDED_ERRORS = [
   'Invalid Data',
 ] as const
 
-/** The number of `A`, `https`, `TYPE65280`; undefined when it is none. */
+/** Returns the number of a type such as `A`, `https` or `TYPE65280`; undefined if the text is no type. */
 export function parseType(text: string): number | undefined {
   const upper = text.toUpperCase()
   const known = Object.hasOwn(TYPES, upper) ? TYPES[upper] : undefined
@@ -131,13 +131,13 @@ function nameOf(table: Readonly<Record<string, number>>, value: number): string 
   return Object.keys(table).find((name) => table[name] === value)
 }
 
-/** Names end in a dot, as in a zone file. */
+/** Formats a name with a final dot, as in a zone file. */
 export function formatAbsolute(name: Uint8Array): string {
   const text = formatName(name)
   return text === '.' ? text : `${text}.`
 }
 
-/** A character string in quotes (RFC 1035 5.1). */
+/** Formats octets as a character string in quotes (RFC 1035 5.1). */
 export function formatText(octets: Uint8Array): string {
   let text = ''
   for (const octet of octets) {
@@ -148,24 +148,28 @@ export function formatText(octets: Uint8Array): string {
   return `"${text}"`
 }
 
-/** `\# LENGTH HEX` (RFC 3597 5). */
+/** Formats octets as `\# LENGTH HEX` (RFC 3597 5). */
 export function formatUnknown(octets: Uint8Array): string {
   const hex = Buffer.from(octets).toString('hex')
   return hex === '' ? '\\# 0' : `\\# ${octets.length} ${hex}`
 }
 
+/** RDATA at buf[at..next) of a record with type `type`, in the message buf[start..end). */
+export interface RecordData {
+  readonly buf: Uint8Array
+  readonly start: number
+  readonly end: number
+  readonly type: number
+  readonly at: number
+  readonly next: number
+}
+
 /**
- * RDATA at buf[at..next) of the message buf[start..end), for the types whose RDATA is an address, text, or
- * numbers followed by names that may be compressed; undefined for other types and for RDATA that is not so.
+ * Returns RDATA as text, for types whose RDATA is an address, text, or numbers followed by names that can be compressed.
+ * Returns undefined for other types, and for RDATA that does not fit its type.
  */
-export function formatRdata(
-  buf: Uint8Array,
-  start: number,
-  end: number,
-  type: number,
-  at: number,
-  next: number,
-): string | undefined {
+export function formatRdata(data: RecordData): string | undefined {
+  const { buf, type, at, next } = data
   const size = next - at
   switch (formatType(type)) {
     case 'A':
@@ -176,13 +180,13 @@ export function formatRdata(
     case 'CNAME':
     case 'PTR':
     case 'DNAME':
-      return numbersAndName(buf, start, end, at, next, 0)
+      return numbersAndName(data, 0)
     case 'MX':
-      return numbersAndName(buf, start, end, at, next, 1)
+      return numbersAndName(data, 1)
     case 'SRV':
-      return numbersAndName(buf, start, end, at, next, 3)
+      return numbersAndName(data, 3)
     case 'SOA':
-      return formatSoa(buf, start, end, at, next)
+      return formatSoa(data)
     case 'TXT':
     case 'SPF':
       return formatStrings(buf, at, next)
@@ -193,13 +197,9 @@ export function formatRdata(
   }
 }
 
-/** `count` numbers of 16 bits, then a name that ends where the RDATA does. */
+/** Formats `count` numbers of 16 bits, followed by a name that ends where the RDATA ends. */
 function numbersAndName(
-  buf: Uint8Array,
-  start: number,
-  end: number,
-  at: number,
-  next: number,
+  { buf, start, end, at, next }: RecordData,
   count: number,
 ): string | undefined {
   const name = new Uint8Array(NAME_OCTETS_MAX)
@@ -209,14 +209,8 @@ function numbersAndName(
   return text + formatAbsolute(name)
 }
 
-/** Two names and five numbers of 32 bits (RFC 1035 3.3.13). */
-function formatSoa(
-  buf: Uint8Array,
-  start: number,
-  end: number,
-  at: number,
-  next: number,
-): string | undefined {
+/** Formats two names and five numbers of 32 bits (RFC 1035 3.3.13). */
+function formatSoa({ buf, start, end, at, next }: RecordData): string | undefined {
   const server = new Uint8Array(NAME_OCTETS_MAX)
   const mailbox = new Uint8Array(NAME_OCTETS_MAX)
   const second = readName(buf, start, end, at, server)
@@ -228,7 +222,7 @@ function formatSoa(
   return text
 }
 
-/** Flags, a tag of letters and digits, and a value (RFC 8659 4.1). */
+/** Formats flags, a tag of letters and digits, and a value (RFC 8659 4.1). */
 function formatCaa(data: Uint8Array): string | undefined {
   const [flags = 0, length = 0] = data
   const tag = String.fromCharCode(...data.subarray(2, 2 + length))

@@ -1,9 +1,9 @@
-// Switching enforcement on cuts no running flow. Flows of endpoints that exist when the daemon starts, and that no pinned state
-// knows, pass for `datapath.adopt-existing` (src/datapath/adoption.ts has the rules). Flows are listed once, before the first hook is
-// attached. Later flows and later endpoints are judged at once. DNS is never adopted: queries belong to the proxy, and an answer of
-// an adopted flow would bypass it.
+// AdoptionControl lets connections live on that are older than enforcement. It lists the kernel's connections once, before the first hook
+// is attached. If an endpoint exists when the daemon starts and no pinned state knows it, its listed connections continue for the time in
+// `datapath.adopt-existing` (src/datapath/adoption.ts has the rules). Policy judges later connections and later endpoints at once. DNS is
+// never adopted: queries have to reach the proxy, and an answer in an adopted connection would bypass the proxy.
 //
-// Cost: one listing, indexed by local address; freed with `end`.
+// Cost: one listing, indexed by local address. `end` frees it.
 
 import { containsPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { TCP, UDP } from '../core/protocol.ts'
@@ -11,7 +11,7 @@ import type { FlowTuple } from '../datapath/adoption.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 
-/** One direction of a flow that the kernel tracks; addresses are 16 octets. */
+/** One direction of a connection that the kernel tracks. Addresses have 16 octets, IPv4 in the first 4. */
 export interface TrackedTuple {
   readonly source: Uint8Array
   readonly target: Uint8Array
@@ -19,7 +19,7 @@ export interface TrackedTuple {
   readonly targetPort: number
 }
 
-/** A flow that the kernel tracks: as it began, and as its replies go (they differ where addresses are rewritten). */
+/** A connection that the kernel tracks. NAT makes `reply` differ from the reverse of `original`. */
 export interface TrackedFlow {
   readonly family: Family
   readonly protocol: number
@@ -27,19 +27,19 @@ export interface TrackedFlow {
   readonly reply: TrackedTuple
 }
 
-/** Visits every flow of a family; 0, or a negative errno. */
+/** Visits every tracked connection of a family. Returns 0, or a negative errno. */
 export type FlowLister = (family: Family, visit: (flow: TrackedFlow) => void) => number
 
 export interface AdoptionControlOptions {
   readonly datapath: Pick<Datapath, 'adoption'>
   /** `datapath.adopt-existing`, in milliseconds. */
   readonly passMs: number
-  /** The host's addresses, which some endpoints share. */
+  /** The host's own addresses. Cgroup endpoints share them. */
   readonly nodeAddresses: readonly Prefix[]
   readonly listFlows: FlowLister
 }
 
-/** For so long, TCP segments without SYN count as part of an older connection. */
+/** How long TCP segments without SYN are taken as part of an older connection, in milliseconds. */
 const LEARN_MS = 60_000
 const DNS_PORTS: ReadonlySet<number> = new Set([53, 853])
 const LOOPBACKS: readonly Prefix[] = [
@@ -54,26 +54,29 @@ interface Place {
 
 export class AdoptionControl {
   readonly counters = {
-    /** Endpoints whose flows were spared, flows listed for them, and flows refused because the table was full. */
+    /** Endpoints whose connections were adopted. */
     endpoints: 0,
+    /** Listed connections that were adopted. */
     flows: 0,
+    /** Listed connections that found no room in the datapath's table. */
     notTaken: 0,
   }
-  /** Errno of listings that failed, negative; then only TCP is spared, by its segments. */
+  /** The negative errno of each listing that failed. Without a listing, only TCP is adopted, by its segments without SYN. */
   readonly faults: number[] = []
-  readonly #in: AdoptionControlOptions
-  /** By local address, as the endpoint itself sees the flow before any rewriting, and as the host does after it. */
+  readonly #options: AdoptionControlOptions
+  /** Connections as a workload behind an interface sees them, before NAT, by the workload's address. Undefined: not listed yet. */
   #outside: Map<string, Place> | undefined
+  /** Connections as the host sees them, after NAT, by the host's address. */
   readonly #inside = new Map<string, Place>()
   #ended = false
 
   constructor(options: AdoptionControlOptions) {
-    this.#in = options
+    this.#options = options
   }
 
-  /** Spares the flows of an endpoint that exists at the start. Call it before the endpoint is put in force. */
+  /** Adopts the connections of an endpoint that exists at the start. Call this before the endpoint is put in force. */
   adopt(endpoint: Endpoint): void {
-    const { datapath, passMs } = this.#in
+    const { datapath, passMs } = this.#options
     if (this.#ended || passMs === 0) return
     const flows = this.#flowsOf(endpoint)
     const { id, generation } = endpoint
@@ -84,7 +87,7 @@ export class AdoptionControl {
     this.counters.notTaken += flows.length - taken
   }
 
-  /** Ends adoption: from now on no flow is older than enforcement. */
+  /** Ends adoption. An endpoint that appears after this call is enforced from its first packet. */
   end(): void {
     this.#ended = true
     this.#outside = new Map()
@@ -97,7 +100,7 @@ export class AdoptionControl {
       case 'none':
         return []
       case 'cgroup':
-        return flowsAt(this.#inside, [...this.#in.nodeAddresses, ...LOOPBACKS])
+        return flowsAt(this.#inside, [...this.#options.nodeAddresses, ...LOOPBACKS])
       case 'interface':
         return flowsAt(hook.side === 'ingress' ? outside : this.#inside, addresses)
     }
@@ -106,7 +109,7 @@ export class AdoptionControl {
   #list(): Map<string, Place> {
     const outside = new Map<string, Place>()
     for (const family of [4, 6] as const) {
-      const errno = this.#in.listFlows(family, (flow) => this.#add(outside, flow))
+      const errno = this.#options.listFlows(family, (flow) => this.#add(outside, flow))
       if (errno !== 0) this.faults.push(errno)
     }
     return outside
@@ -117,28 +120,30 @@ export class AdoptionControl {
     if (DNS_PORTS.has(original.targetPort) || DNS_PORTS.has(reply.sourcePort)) return
     const put = (places: Map<string, Place>, tuple: TrackedTuple): void =>
       addFlow(places, family, protocol, tuple)
-    // At the interface of a workload its packets are not rewritten yet, whether it began or answers.
+    // At a workload's interface, NAT has not changed its packets yet. This holds for both directions of a connection.
     put(outside, original)
     put(outside, reply)
-    // On the host itself they have been rewritten, in both directions, when they come to a hook.
+    // At a hook of the host itself, NAT has changed the packets already, in both directions.
     if (this.#isOwn(family, original.source)) put(this.#inside, turned(reply))
     if (this.#isOwn(family, reply.source)) put(this.#inside, turned(original))
   }
 
-  /** Whether it is an address of the host itself. */
+  /** True for an address of the host itself. */
   #isOwn(family: Family, octets: Uint8Array): boolean {
     const address = { family, octets, length: widthOf(family) }
-    return [...LOOPBACKS, ...this.#in.nodeAddresses].some((own) => containsPrefix(own, address))
+    return [...LOOPBACKS, ...this.#options.nodeAddresses].some((own) =>
+      containsPrefix(own, address),
+    )
   }
 }
 
-/** The same tuple from the other end. */
+/** Exchanges source and target of a tuple. */
 function turned(tuple: TrackedTuple): TrackedTuple {
   const { source, target, sourcePort, targetPort } = tuple
   return { source: target, target: source, sourcePort: targetPort, targetPort: sourcePort }
 }
 
-/** Adds the flow as the owner of the tuple's source address sees it. */
+/** Adds a connection, as the owner of the tuple's source address sees it. */
 function addFlow(
   places: Map<string, Place>,
   family: Family,

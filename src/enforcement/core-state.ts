@@ -1,6 +1,6 @@
-// The core: label sets, identities, selectors, prefixes, names, policy maps and the one committer, constructed in the order of their
-// dependencies. The parts are public so that the daemon, views and tests can read them. Each part is written only by the components
-// that its header names.
+// CoreState constructs the core in the order of dependencies: label sets, identities, selectors, prefixes, names, policy maps and the
+// only committer. The parts are public, so that the daemon, views and tests can read them. The header of each part says which
+// components write to the part.
 
 import type { Clock } from '../core/clock.ts'
 import type { Identity } from '../core/ids.ts'
@@ -25,6 +25,7 @@ import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import { Relabel } from '../names/labels/relabel.ts'
 import { SelectorLabels } from '../names/labels/selector-labels.ts'
+import { NamePatterns } from '../policy/match/name-patterns.ts'
 import { OwnerNames, RuleOrigins } from './rule-origins.ts'
 
 export interface CoreLimits {
@@ -32,20 +33,20 @@ export interface CoreLimits {
   readonly dynamicIdentities: number
   readonly dynamicIdentitiesPerEndpoint: number
   readonly policyEntries: number
-  /** Prefixes that configuration may name, in addition to the addresses of `limits.pairs`. */
+  /** How many prefixes configuration can name, in addition to the addresses of `limits.pairs`. */
   readonly configuredPrefixes: number
 }
 
 export interface CoreOptions {
   readonly clock: Clock
   readonly datapath: Datapath
-  /** Entries that the datapath has from an earlier daemon. */
+  /** Entries that an earlier daemon left in the datapath. */
   readonly restored: DatapathDump
-  /** Numbers of the daemon before. Default: none. */
+  /** Identity numbers of an earlier daemon, each kept for its own label set. Absent: none. */
   readonly withheld?: readonly WithheldNumber[] | undefined
-  /** Notes the entries that need a record. Absent: nothing is saved. */
+  /** Notes the entries whose record has to be saved. Absent: nothing is saved. */
   readonly ledger?: EntryLedger | undefined
-  /** Called with identities that got a number, before any entry of the datapath carries it. */
+  /** Called with newly numbered identities, before the datapath has an entry with such a number. */
   readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
   readonly limits: CoreLimits
   readonly graceSeconds: number
@@ -60,6 +61,7 @@ export class CoreState {
   readonly clock: Clock
   readonly datapath: Datapath
   readonly labelSets = new LabelSets()
+  readonly patterns = new NamePatterns()
   readonly owners = new OwnerNames()
   readonly origins = new RuleOrigins()
   readonly allocator: Allocator
@@ -75,12 +77,12 @@ export class CoreState {
   readonly guard: Guard
   readonly policyMaps: PolicyMaps
   readonly committer: Committer
-  /** Prefix entries that the datapath has from an earlier daemon. */
+  /** Prefix entries that an earlier daemon left in the datapath. */
   readonly inherited: InheritedEntries
 
   constructor(options: CoreOptions) {
     const { clock, datapath, limits } = options
-    const { labelSets } = this
+    const { labelSets, patterns } = this
     this.clock = clock
     this.datapath = datapath
     this.allocator = this.#makeAllocator(options)
@@ -89,14 +91,14 @@ export class CoreState {
       labelSets,
       allocator: this.allocator,
       capacity: limits.names.pairs + limits.configuredPrefixes,
-      // An entry can hold one more row, in its endpoint's own scope.
+      // An entry can need a second row of the prefix table, in its endpoint's own scope.
       scopedCapacity: limits.names.pairs,
       knownHaveCidr: options.cidrMatchesEndpoints ?? false,
       ownerText: (kind, owner) =>
         kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
     })
     this.rederive = new Rederive({ ipcache: this.ipcache })
-    this.selectorLabels = new SelectorLabels({ labelSets })
+    this.selectorLabels = new SelectorLabels({ labelSets, patterns })
     this.scopes = new NameScopes({ learning: options.learning, labelSets })
     this.guard = new Guard(options)
     this.names = new NameCache({
@@ -155,12 +157,12 @@ export class CoreState {
   }
 }
 
-/** The identities that the kernel's maps carry from before; none of them is handed out again. */
+/** Returns the identities in the entries that an earlier daemon left in the kernel. The allocator never hands out these numbers again. */
 function carriedNumbers(restored: DatapathDump): ReadonlySet<Identity> {
   const carried = new Set<Identity>()
   const { prefixes } = restored
   let last: Identity | undefined
-  // Entries are many and their identities few.
+  // Many neighbouring entries have the same identity.
   for (let i = 0; i < prefixes.count; i++) {
     const id = prefixes.identity(i)
     if (id !== last) carried.add(id)

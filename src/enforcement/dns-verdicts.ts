@@ -1,35 +1,41 @@
-// May this endpoint ask this name? One index holds all DNS patterns of all endpoints, and each endpoint has the set of patterns that
-// permit. One look at the name answers for any endpoint. The cost does not grow with the number of exact and leading-star patterns.
-// UDP and TCP have their own sets when policy tells them apart. When clients choose their server, each endpoint has one set for each
-// kind of server that it asked, made when first needed: rules tell servers apart by identity, class, port and protocol.
-// A denied question is judged again without audited policies, if there are any. When that allows it, the question is audited. Read on
-// the packet path: for a server asked before, nothing is allocated.
+// DnsVerdicts decides if an endpoint can ask for a name. NamePatterns is one index of the patterns of all endpoints and all FQDN selectors.
+// DnsVerdicts keeps, for each endpoint, the set of patterns that permit a question. It matches a name once. The result decides for any
+// endpoint, and gives the labels of the name too (SelectorLabels.matchedSet). The cost does not grow with the number of exact and
+// leading-star patterns.
+//
+// If policy treats UDP and TCP differently, an endpoint has one set for each. If clients choose their server, an endpoint has a further set
+// for each kind of server that it asked. A kind of server is its identity, class, port and protocol, because rules can depend on these. A
+// question that is denied is judged again without the audited policies. If that allows the question, the verdict is AUDITED.
+// This code runs on the packet path. For a server that the endpoint asked before, it allocates nothing.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { TCP, UDP, type ByDnsProtocol, type DnsProtocol } from '../core/protocol.ts'
-import { IdList } from '../core/tables/id-list.ts'
 import type { Pattern } from '../policy/match/pattern.ts'
-import { PatternIndex } from '../policy/match/pattern-index.ts'
+import type { NamePatterns } from '../policy/match/name-patterns.ts'
 import type { ServerRules } from '../policy/compile/dns-rules.ts'
 
-/** The verdicts: allowed; name denied; server denied; allowed because all policies that deny it are audited. */
+/** Verdict: the question is allowed. */
 export const MAY_ASK = 0
+/** Verdict: policy denies the name. */
 export const NAME_DENIED = 1
+/** Verdict: policy denies the server, whatever the name. */
 export const SERVER_DENIED = 2
+/** Verdict: the question is allowed, because only audited policies deny it. */
 export const AUDITED = 4
 
-/** The names that an endpoint may ask, of the configured servers or of one that it chose. */
+/** The names that an endpoint can ask the configured servers, or a server that it chose. */
 export interface AskingRules {
-  /** As if no policy were audited. */
+  /** The rules as if audited policies were enforced. */
   readonly rules: ServerRules
-  /** Without the effects of audited policies; undefined: none is audited. */
+  /** The rules without audited policies; undefined if no policy is audited. */
   readonly audited: ServerRules | undefined
-  /** Numbers of the rules that deny, and of the audited rules that would deny (RuleOrigins). */
+  /** The number of the set of rules that deny (RuleOrigins); 0 for an empty set. */
   readonly deniedBy: number
+  /** The number of the set of audited rules that would deny (RuleOrigins); 0 for an empty set. */
   readonly auditedBy: number
 }
 
-/** A server as policy sees it, and the protocol of the question. */
+/** A server as policy sees it, and the protocol of the question. ServerIdentity fills one object again for each query. */
 export interface DnsServer {
   readonly identity: Identity
   readonly addressClass: Identity
@@ -37,17 +43,11 @@ export interface DnsServer {
   readonly protocol: DnsProtocol
 }
 
-/** The most kinds of servers remembered per endpoint. With one more, all are forgotten. */
+/** How many kinds of servers are remembered per endpoint. When one more comes, DnsVerdicts first forgets all of them. */
 const SERVERS_MAX = 64
-/** Identities are below 2^25, classes below 2^4, ports below 2^16, two protocols: a key below 2^46. */
+/** For keys of servers. Identities are below 2^25, classes below 2^4, ports below 2^16; with two protocols a key is below 2^46. */
 const CLASSES = 16
 const PORTS = 65_536
-
-interface Counted {
-  readonly id: number
-  readonly pattern: Pattern
-  users: number
-}
 
 type Permission =
   | { readonly kind: 'every-name' }
@@ -55,8 +55,9 @@ type Permission =
   | { readonly kind: 'not-admitted' }
   | {
       readonly kind: 'names'
-      readonly ids: ReadonlySet<number>
-      readonly patterns: readonly Counted[]
+      /** The numbers of `patterns` in NamePatterns. */
+      readonly numbers: ReadonlySet<number>
+      readonly patterns: readonly Pattern[]
     }
 
 interface Asking extends Pick<AskingRules, 'deniedBy' | 'auditedBy'> {
@@ -71,19 +72,26 @@ interface Asker {
 }
 
 export class DnsVerdicts {
-  readonly #index = new PatternIndex()
-  readonly #byText = new Map<string, Counted>()
+  readonly #patterns: NamePatterns
   readonly #askers = new Map<EndpointId, Asker>()
-  readonly #matched = new IdList()
-  #nextId = 0
   #deniedBy = 0
+  #isMatched = false
 
-  /** Number of the rules that denied the last question, or would have; 0 for none. */
+  constructor(options: { readonly patterns: NamePatterns }) {
+    this.#patterns = options.patterns
+  }
+
+  /** True if the last verdict matched the name, so that `NamePatterns.matched` has the patterns of that name. */
+  get isMatched(): boolean {
+    return this.#isMatched
+  }
+
+  /** The number of the set of rules that denied the last question, or would have without audit; 0 if none did. */
   get deniedBy(): number {
     return this.#deniedBy
   }
 
-  /** `rulesAt` gives the rules for a server that the endpoint chose itself. */
+  /** Sets the rules of an endpoint. `rules`: for the configured servers. `rulesAt`: makes the rules for a server that the client chose. */
   set(
     endpoint: EndpointId,
     rules: ByDnsProtocol<AskingRules>,
@@ -103,28 +111,23 @@ export class DnsVerdicts {
   }
 
   /**
-   * MAY_ASK, AUDITED or NAME_DENIED for the lower-case wire name at `offset`, where the configured servers are asked over
-   * that protocol; NAME_DENIED for an endpoint without rules.
+   * Judges a question to the configured servers over `protocol`. The lower-case name stands in wire format at `offset`. Returns MAY_ASK,
+   * AUDITED or NAME_DENIED; NAME_DENIED for an endpoint without rules.
    */
   judge(endpoint: EndpointId, protocol: DnsProtocol, wire: Uint8Array, offset: number): number {
     const asker = this.#askers.get(endpoint)
     this.#deniedBy = 0
+    this.#isMatched = false
     return asker === undefined ? NAME_DENIED : this.#verdict(asker.ofPool[protocol], wire, offset)
   }
 
-  /** MAY_ASK, AUDITED, NAME_DENIED or SERVER_DENIED, where the client chose that server at that port over that protocol. */
-  judgeAt(
-    endpoint: EndpointId,
-    server: Pick<DnsServer, 'identity' | 'addressClass'>,
-    port: number,
-    protocol: DnsProtocol,
-    wire: Uint8Array,
-    offset: number,
-  ): number {
+  /** Judges a question to a server that the client chose. Returns any of the four verdicts; SERVER_DENIED for an endpoint without rules. */
+  judgeAt(endpoint: EndpointId, server: DnsServer, wire: Uint8Array, offset: number): number {
     const asker = this.#askers.get(endpoint)
     this.#deniedBy = 0
+    this.#isMatched = false
     if (asker === undefined) return SERVER_DENIED
-    const { identity, addressClass } = server
+    const { identity, addressClass, port, protocol } = server
     const place = (identity * CLASSES + addressClass) * PORTS + port
     const key = place * 2 + (protocol === TCP ? 1 : 0)
     const asking =
@@ -146,10 +149,10 @@ export class DnsVerdicts {
     if (permission.kind === 'not-admitted') return SERVER_DENIED
     if (permission.kind === 'no-name') return NAME_DENIED
     if (permission.kind === 'every-name') return MAY_ASK
-    const matched = this.#matched
-    matched.clear()
-    const count = this.#index.match(wire, offset, matched)
-    for (let i = 0; i < count; i++) if (permission.ids.has(matched.items[i]!)) return MAY_ASK
+    if (!this.#isMatched) this.#patterns.match(wire, offset)
+    this.#isMatched = true
+    const { items, count } = this.#patterns.matched
+    for (let i = 0; i < count; i++) if (permission.numbers.has(items[i]!)) return MAY_ASK
     return NAME_DENIED
   }
 
@@ -176,24 +179,11 @@ export class DnsVerdicts {
 
   #permit(rules: ServerRules): Permission {
     if (rules.kind !== 'names') return rules
-    const ids = new Set<number>()
-    const patterns: Counted[] = []
-    for (const pattern of rules.patterns) {
-      const counted = this.#byText.get(pattern.text) ?? this.#enter(pattern)
-      // Most patterns occur once.
-      if (ids.has(counted.id)) continue
-      ids.add(counted.id)
-      patterns.push(counted)
-      counted.users++
-    }
-    return { kind: 'names', ids, patterns }
-  }
-
-  #enter(pattern: Pattern): Counted {
-    const counted = { id: this.#nextId++, pattern, users: 0 }
-    this.#byText.set(pattern.text, counted)
-    this.#index.add(pattern, counted.id)
-    return counted
+    const { patterns } = rules
+    // With a pattern for every name, no match is needed.
+    if (patterns.some(({ kind }) => kind === 'every')) return { kind: 'every-name' }
+    const numbers = new Set(patterns.map((pattern) => this.#patterns.hold(pattern)))
+    return { kind: 'names', numbers, patterns }
   }
 
   #forget(asker: Asker | undefined): void {
@@ -211,11 +201,6 @@ export class DnsVerdicts {
 
   #drop(permission: Permission): void {
     if (permission.kind !== 'names') return
-    for (const counted of permission.patterns) {
-      counted.users--
-      if (counted.users > 0) continue
-      this.#byText.delete(counted.pattern.text)
-      this.#index.remove(counted.pattern, counted.id)
-    }
+    for (const pattern of permission.patterns) this.#patterns.release(pattern)
   }
 }

@@ -1,7 +1,8 @@
-// Deny rules with a peer that selects nothing, so what they name is not denied. Mostly their labels are misspelt, or the peers are not
-// known here. Checked once a second, when policy is realized, so that peers on their way are not reported.
+// EmptyDenies reports deny rules with a peer that selects nothing. Such a rule does not deny what it names. Mostly a label is misspelt, or
+// this node does not know the peer. The check runs once a second, but not during a change of policy. At that time selectors can still lack
+// their identities.
 //
-// Cost of a check: one number for each peer of a deny rule.
+// Cost of a check: one comparison for each peer of a deny rule.
 
 import { formatPlace } from '../core/errors.ts'
 import type { Selector } from '../identity/selector-cache.ts'
@@ -13,9 +14,9 @@ import { qualifiedName } from './rule-origins.ts'
 export interface DenyPeer {
   readonly policy: Policy
   readonly rule: Rule
-  /** Undefined: the peer never selects anything. */
+  /** Undefined: the peer can never select anything. */
   readonly selector: Selector | undefined
-  /** As `get selectors` shows it. */
+  /** The peer as `get selectors` shows it. */
   readonly text: string
 }
 
@@ -25,23 +26,24 @@ interface Looked {
 }
 
 export class EmptyDenies {
-  readonly #at: Looked
+  readonly #options: Looked
   readonly #onChange: (texts: readonly string[]) => void
   #texts: readonly string[] = []
 
-  /** Calls `onChange` with the messages when they changed. */
+  /** Calls `onChange` with all messages when they have changed. */
   constructor(at: Looked, onChange: (texts: readonly string[]) => void) {
-    this.#at = at
+    this.#options = at
     this.#onChange = onChange
   }
 
-  /** One message for each such peer, without full stop. */
+  /** One message for each peer that selects nothing, without a full stop. */
   get texts(): readonly string[] {
     return this.#texts
   }
 
+  /** Checks all deny rules. Does nothing during a transition. */
   look(): void {
-    const { policies, transition } = this.#at
+    const { policies, transition } = this.#options
     if (transition.pending) return
     const texts: string[] = []
     for (const peer of policies.denyPeers()) {
@@ -55,7 +57,7 @@ export class EmptyDenies {
   }
 }
 
-/** The peers of a policy's deny rules that are no whole class of addresses. */
+/** Returns the peers of a policy's deny rules, without the entities that name a class of addresses. */
 export function denyPeersOf(
   { selectors }: Pick<CoreState, 'selectors'>,
   policy: Policy,

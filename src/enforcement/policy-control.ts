@@ -1,15 +1,18 @@
-// From policies and endpoints to selectors, facts and rules. A new set of policies comes into force in steps, by its difference to the
-// one before. `Transition` carries each step through to the datapath before the next:
-//   hold     Everything that the new policies need comes: selectors, their labels, CIDR facts, pre-allocated identities. What the old
-//            ones need stays. More labels change no verdict: a CIDR selector goes by the longest label around an address, whose prefix
-//            is inside every selected prefix or exception that the address is inside of.
-//   switch   Endpoint by endpoint the new rules come into force, on identities whose labels both sets of rules understand.
-//   narrow   Labels and facts that only the old policies needed go, and their selectors once no identity carries the labels.
-// So no flow that is allowed before and after is dropped in between. The names that an endpoint may ask change with its rules: an
-// answer is never released for a name that the rules in force do not know yet.
+// PolicyControl turns policies and endpoints into selectors, facts and rules. It brings a new set of policies into force in phases.
+// `Transition` starts each phase when the datapath has confirmed the results of the phase before:
+//   hold     Takes all that the new policies need: selectors, labels of names, CIDR facts, identities. Keeps all that the old ones need.
+//   widen    Lists every endpoint for the switch. The labels of the old and the new policies are now in force together.
+//   switch   Gives one endpoint after another its new rules.
+//   narrow   Removes the labels and facts that only the old policies needed.
+//   release  Gives back the selectors that only the old policies needed. No identity carries their labels now.
+//   settled  Has no work, except identities that still wait for pre-allocation.
+// So a connection that the old and the new policies allow is never cut in between. The labels that `hold` adds change no verdict of the
+// old rules. This is true for CIDR, too: an address carries only the `cidr:` label of the longest known prefix around the address. That
+// prefix lies inside every known prefix or exception that contains the address, so CIDR selectors find the same result as before.
+// The names that an endpoint can ask change together with its rules. So namegate never releases an answer for a name that the rules in
+// force do not know.
 //
-// Cost: a look at each policy and each endpoint, then the new and old policies and the endpoints that they select. All but the look
-// runs in slices.
+// Cost: one check of every policy and endpoint at once. The work on changed policies and the endpoints that they select runs in slices.
 
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -30,28 +33,28 @@ import { SharedRulesCache, type SharedRules, type Wanted } from './shared-rules.
 
 export interface PolicyControlOptions {
   readonly core: CoreState
-  /** The default of endpoints whose labels set no other. */
+  /** The default for endpoints whose labels set no default of their own. */
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   readonly staticIdentitiesMax: number
-  /** Families that are in use whatever addresses endpoints have. Default: none. */
+  /** Address families that are always in use, even if no endpoint has an address of the family. Default: none. */
   readonly families?: readonly Family[]
-  /** `endpoints.identity-labels`. Default: every label counts. */
+  /** `endpoints.identity-labels`. Default: policy sees every label. */
   readonly identityLabels?: IdentityLabels
 }
 
-/** The steps from new policies to the datapath. */
+/** The phases of a change of policies, in their order. The file header explains each phase. */
 type Phase = 'hold' | 'widen' | 'switch' | 'narrow' | 'release' | 'settled'
 
-/** Work done at once when policies or endpoints are set. The transition does the rest. */
+/** Milliseconds of work that a call of `setPolicies` or `setEndpoints` does itself. The transition does the rest. */
 const SLICE_MS = 2
 
 export class PolicyControl {
-  readonly dnsVerdicts = new DnsVerdicts()
-  /** Selects the labels of endpoints that policy sees. */
+  readonly dnsVerdicts: DnsVerdicts
+  /** Filters the labels of an endpoint down to the labels that policy sees. */
   readonly identityLabels: IdentityLabels
   readonly #core: CoreState
-  readonly #in: PolicyControlOptions
+  readonly #options: PolicyControlOptions
   readonly #matcher = new PolicyMatcher()
   readonly #shared: SharedRulesCache
   readonly #holds: PolicyHolds
@@ -60,7 +63,7 @@ export class PolicyControl {
   readonly #wanted = new Map<EndpointId, Wanted>()
   readonly #inForce = new Map<EndpointId, SharedRules>()
   readonly #answerRules = new Map<EndpointId, AnswerRules>()
-  /** Endpoints that still have to get their rules in the switch that is under way. */
+  /** Endpoints that still wait for their new rules in the phase `switch`. */
   readonly #switching = new Set<EndpointId>()
   #endpoints: Iterable<Endpoint> = []
   #families: ReadonlySet<Family> = new Set()
@@ -71,7 +74,8 @@ export class PolicyControl {
   constructor(options: PolicyControlOptions) {
     const { core } = options
     this.#core = core
-    this.#in = options
+    this.#options = options
+    this.dnsVerdicts = new DnsVerdicts(core)
     this.identityLabels = options.identityLabels ?? new IdentityLabels([])
     this.#shared = new SharedRulesCache(options)
     this.#preallocation = new Preallocation(options)
@@ -85,60 +89,60 @@ export class PolicyControl {
     return this.#policies
   }
 
-  /** Grows with every change of policies. */
+  /** Counts the changes of the wanted policies. */
   get revision(): number {
     return this.#revision
   }
 
-  /** Whether policies were applied at least once. */
+  /** True once policies were set, even an empty list. */
   get loaded(): boolean {
     return this.#loaded
   }
 
-  /** The policies that select an endpoint, as they are wanted. */
+  /** The wanted policies that select an endpoint. They can be ahead of the policies in force. */
   policiesOf(endpoint: EndpointId): readonly Policy[] {
     return this.#wanted.get(endpoint)?.selecting.policies ?? []
   }
 
-  /** Whether the endpoint may send anything anywhere, because no policy selects it. */
+  /** True if the endpoint can send anything anywhere, because no policy selects it. */
   isOpen({ id, labels }: Pick<Endpoint, 'id' | 'labels'>): boolean {
     const egress = this.#egressOf({ labels })
     return (egress === 'allow' || egress === 'audit') && this.policiesOf(id).length === 0
   }
 
-  /** Whether the endpoint is open by the node's default and not by its own label. */
+  /** True if the endpoint is open because of the node's default, and not because of its own label. */
   isLeftOpen(endpoint: Pick<Endpoint, 'id' | 'labels'>): boolean {
-    if (this.#in.defaultEgress !== 'allow' || !this.isOpen(endpoint)) return false
+    if (this.#options.defaultEgress !== 'allow' || !this.isOpen(endpoint)) return false
     return defaultEgressOf(endpoint.labels, 'deny') === 'deny'
   }
 
-  /** The compiled policy of an endpoint, as it is wanted. */
+  /** The compiled wanted policy of an endpoint; undefined for an unknown endpoint. */
   compiledOf(endpoint: EndpointId): CompiledPolicy | undefined {
     const wanted = this.#wanted.get(endpoint)
     return wanted === undefined ? undefined : this.#compiled(wanted).compiled
   }
 
-  /** Peers of the deny rules of all policies. */
+  /** The peers of all deny rules. */
   denyPeers(): Iterable<DenyPeer> {
     return this.#holds.denyPeers()
   }
 
-  /** The compiled policies in force for an endpoint, and the rules of its policy map. */
+  /** The compiled policy in force for an endpoint, and the rules of its policy map; undefined for an unknown endpoint. */
   inForceOf(endpoint: EndpointId): SharedRules | undefined {
     return this.#inForce.get(endpoint)
   }
 
-  /** The rules of documents about answers to the endpoint; undefined: none. */
+  /** The rules in force about answers to the endpoint; undefined if policy has none. */
   answerRulesOf(endpoint: EndpointId): AnswerRules | undefined {
     return this.#answerRules.get(endpoint)
   }
 
-  /** Whether the endpoint may get entries in its own scope, whatever policies come. */
+  /** True if the endpoint can get prefix entries in its own scope. New policies do not change the result. */
   isScoped(endpoint: Pick<Endpoint, 'labels'>): boolean {
     return this.#core.scopes.learning === 'endpoint' || this.#egressOf(endpoint) === 'allow-named'
   }
 
-  /** Sets the wanted policies. The caller then runs the transition. The same policies cause nothing. */
+  /** Sets the wanted policies. The caller then runs the transition. An unchanged list does nothing. */
   setPolicies(policies: readonly Policy[], endpoints: Iterable<Endpoint>): void {
     if (this.#loaded && sameItems(policies, this.#policies)) return
     this.#policies = policies
@@ -151,7 +155,7 @@ export class PolicyControl {
     this.#enforceUnhindered()
   }
 
-  /** Sets the endpoints. Those without rules get them at once, the others when no switch is awaited. */
+  /** Sets the endpoints. New endpoints get their rules at once. In the phases `hold` and `widen`, known endpoints wait for `switch`. */
   setEndpoints(endpoints: Iterable<Endpoint>): void {
     this.#lookAt(endpoints)
     this.#enforceUnhindered()
@@ -168,10 +172,7 @@ export class PolicyControl {
     this.dnsVerdicts.remove(id)
   }
 
-  /**
-   * The next step, or as much of it as there is time for, called when all labels are up to date and committed; false
-   * when there is none.
-   */
+  /** Works on the present phase until `until` (`Clock.now()`). Call it when all labels are in force. Returns false if no work is left. */
   advance(until = Number.POSITIVE_INFINITY): boolean {
     switch (this.#phase) {
       case 'hold':
@@ -226,10 +227,10 @@ export class PolicyControl {
     this.#phase = 'settled'
   }
 
-  /** Notes the wanted policies of each endpoint, and the families in use. */
+  /** Notes the wanted policies of each endpoint, and the address families in use. */
   #lookAt(endpoints: Iterable<Endpoint>): void {
     this.#endpoints = endpoints
-    const families = new Set<Family>(this.#in.families)
+    const families = new Set<Family>(this.#options.families)
     for (const endpoint of endpoints) {
       this.#want(endpoint)
       for (const { family } of endpoint.addresses) families.add(family)
@@ -238,8 +239,8 @@ export class PolicyControl {
   }
 
   /**
-   * Notes the wanted rules of an endpoint. Its learned addresses get their label before rules select by it, and lose it after
-   * rules stop to: the endpoint's default then changes in the steps of a new policy.
+   * Notes the wanted rules of an endpoint. If its default changes to or from `allow-named`, the rules change in phases, too. So its
+   * learned addresses carry `reserved:named` before a rule selects by that label, and lose the label when no rule does.
    */
   #want(endpoint: Endpoint): void {
     const defaultEgress = this.#egressOf(endpoint)
@@ -253,7 +254,7 @@ export class PolicyControl {
     if (this.#phase !== 'hold') this.#phase = 'widen'
   }
 
-  /** Enforces the endpoints that need not wait for new policies. */
+  /** Enforces all endpoints; before `switch` only the endpoints that have no rules in force. */
   #enforceUnhindered(): void {
     const isAwaited = this.#phase === 'hold' || this.#phase === 'widen'
     for (const { id } of this.#endpoints) {
@@ -261,7 +262,7 @@ export class PolicyControl {
     }
   }
 
-  /** Makes the rules of an endpoint the wanted ones. */
+  /** Brings the wanted rules of an endpoint into force. */
   #enforce(id: EndpointId): void {
     const wanted = this.#wanted.get(id)
     if (wanted === undefined) return
@@ -272,7 +273,7 @@ export class PolicyControl {
     const { answers } = shared.compiled
     if (answers === undefined) this.#answerRules.delete(id)
     else this.#answerRules.set(id, answers)
-    const asking = { core: this.#core, ...shared, withoutRules: this.#in.withoutDnsRules }
+    const asking = { core: this.#core, ...shared, withoutRules: this.#options.withoutDnsRules }
     this.dnsVerdicts.set(id, askingOf(asking), (server) => askingAt(asking, server))
   }
 
@@ -286,7 +287,7 @@ export class PolicyControl {
   }
 
   #egressOf({ labels }: Pick<Endpoint, 'labels'>): DefaultEgress {
-    return defaultEgressOf(labels, this.#in.defaultEgress)
+    return defaultEgressOf(labels, this.#options.defaultEgress)
   }
 }
 

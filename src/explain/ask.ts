@@ -1,5 +1,5 @@
-// May an endpoint ask a name. DnsVerdicts gives the verdict, as for a real query. This file finds the rules and patterns behind it, with
-// the functions that compile the verdict's patterns.
+// `decideAsking` explains if an endpoint can ask a name. The verdict comes from DnsVerdicts, as for a real query. This file finds the rules
+// and patterns behind the verdict, with the same functions that compile the rules.
 
 import { formatName } from '../core/name.ts'
 import { formatProtocol, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
@@ -21,26 +21,34 @@ import type { Asker, Question } from './explanation.ts'
 import { keyOf, type Peer } from './peer.ts'
 import { includes, rulesOf } from './rules.ts'
 
+/** The verdict on a question about a name, with the rules and patterns behind it. */
 export interface AskDecision {
-  /** `audit`: only audited policies deny it. */
+  /** `audit`: only audited policies deny the question, so it passes. */
   readonly verdict: 'allow' | 'audit' | 'name-denied' | 'server-denied'
+  /** The rules that permit an allowed question; else the rules that deny it, or the audited rules that would deny it. */
   readonly rules: readonly RuleOrigin[]
-  /** Texts of the patterns that match the name. */
+  /** The texts of the patterns that permit the name. */
   readonly patterns: readonly string[]
-  /** Whether any rule of the endpoint has `rules.dns`. */
+  /** True if any rule of the endpoint has `rules.dns`. */
   readonly hasDns: boolean
 }
 
 type Ask = Extract<Question, { readonly kind: 'ask' }>
 
-export function decideAsking(
-  core: CoreState,
-  verdicts: DnsVerdicts,
-  asker: Asker,
-  shared: SharedRules,
-  question: Ask,
-  peer: Peer | undefined,
-): AskDecision {
+/** A question, the endpoint that asks it, and the state that decides it. */
+export interface Asking {
+  readonly core: CoreState
+  readonly verdicts: DnsVerdicts
+  readonly shared: SharedRules
+  readonly asker: Asker
+  readonly question: Ask
+  /** The server that the question names; undefined for the configured servers. */
+  readonly peer: Peer | undefined
+}
+
+/** Decides a question about a name, and finds the rules and patterns behind the verdict. */
+export function decideAsking(asking: Asking): AskDecision {
+  const { core, shared, question, peer } = asking
   const { name, protocol, server } = question
   const rules = rulesOf(shared.compiled.policies)
   const entries = (rule: RuleOrigin['rule']): readonly PortRule[] =>
@@ -62,7 +70,7 @@ export function decideAsking(
   const permitting = rules.filter(
     ({ rule }) => rule.action === 'allow' && entries(rule).some((entry) => permits(entry, name)),
   )
-  const verdict = verdictOver(verdicts, asker, question, peer)
+  const verdict = verdictOver(asking, protocol)
   const isAudited = verdict === 'audit'
   const patterns = permitting.flatMap(({ rule }) =>
     entries(rule).flatMap(({ dns }) => (dns ?? []).filter((each) => matches(each, name))),
@@ -78,31 +86,26 @@ export function decideAsking(
   }
 }
 
-/** A note when the verdict over the other protocol differs. */
-export function otherProtocolNote(
-  verdicts: DnsVerdicts,
-  asker: Asker,
-  question: Ask,
-  peer: Peer | undefined,
-): readonly string[] {
+/** Returns a note if the verdict over the other protocol differs; else an empty list. */
+export function otherProtocolNote(asking: Asking): readonly string[] {
+  const { question } = asking
   const protocol = question.protocol === UDP ? TCP : UDP
-  const other = verdictOver(verdicts, asker, { ...question, protocol }, peer)
-  if (other === verdictOver(verdicts, asker, question, peer)) return []
+  const other = verdictOver(asking, protocol)
+  if (other === verdictOver(asking, question.protocol)) return []
   const words = { allow: 'allow', audit: 'audit', 'name-denied': 'deny', 'server-denied': 'deny' }
   return [`over ${formatProtocol(protocol)} the verdict is ${words[other]}`]
 }
 
 function verdictOver(
-  verdicts: DnsVerdicts,
-  { id }: Asker,
-  { name, protocol, server }: Ask,
-  peer: Peer | undefined,
+  { verdicts, asker: { id }, question: { name, server }, peer }: Asking,
+  protocol: DnsProtocol,
 ): AskDecision['verdict'] {
   if (server === undefined || peer === undefined) {
     return verdictOf(verdicts.judge(id, protocol, name, 0))
   }
-  const at = { identity: keyOf(peer), addressClass: peer.addressClass }
-  return verdictOf(verdicts.judgeAt(id, at, server.port, protocol, name, 0))
+  const { addressClass } = peer
+  const at = { identity: keyOf(peer), addressClass, port: server.port, protocol }
+  return verdictOf(verdicts.judgeAt(id, at, name, 0))
 }
 
 function verdictOf(judged: number): AskDecision['verdict'] {
@@ -111,7 +114,7 @@ function verdictOf(judged: number): AskDecision['verdict'] {
   return judged === SERVER_DENIED ? 'server-denied' : 'name-denied'
 }
 
-/** The part of a rule about the configured servers. */
+/** Returns the port entries of a rule that apply to the configured servers. */
 function poolEntries(rule: RuleOrigin['rule'], protocol: DnsProtocol): readonly PortRule[] {
   if (permitsEveryName(rule, protocol)) return [{ ports: [], dns: undefined }]
   if (!mayBeServer(rule.peers)) return []
@@ -125,7 +128,7 @@ function permits({ dns }: PortRule, name: Uint8Array): boolean {
   return dns === undefined || dns.some((pattern) => matches(pattern, name))
 }
 
-/** The reason of a decision as a sentence without full stop. */
+/** Returns the reason of a decision, as a sentence without a full stop. */
 export function reasonOfAsking(
   { verdict, rules, hasDns }: AskDecision,
   { compiled }: SharedRules,

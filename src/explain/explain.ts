@@ -1,6 +1,6 @@
-// Why something is allowed or denied: one question about one endpoint, answered from what is in force now, without changing anything.
-// The daemon answers `POST /v1/explain` with this; the command line asks a core that it made from files. Costs a look at each rule of
-// the endpoint's policies, and for a denied question a look at the rules of all policies for the nearest one.
+// `explain` says why an endpoint can or cannot do something. It answers one question from the state in force, and changes nothing. The
+// daemon uses it for `POST /v1/explain`. The command line uses it on a core that it made from files. The cost is one look at each rule
+// of the endpoint's policies. For a denied question it also looks at rules of other policies, to find the nearest one.
 
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
@@ -25,7 +25,7 @@ export interface ExplainParts {
   readonly policies: PolicyControl
 }
 
-/** The answer; undefined for an endpoint that has no rules yet. */
+/** Answers a question. Returns undefined for an endpoint that has no rules in force yet. */
 export function explain(
   { core, policies }: ExplainParts,
   asker: Asker,
@@ -46,7 +46,8 @@ function explainAsking(
 ): Explanation {
   const { server } = question
   const peer = server === undefined ? undefined : peerOf(core, asker, server.address, undefined)
-  const decision = decideAsking(core, policies.dnsVerdicts, asker, shared, question, peer)
+  const asking = { core, verdicts: policies.dnsVerdicts, shared, asker, question, peer }
+  const decision = decideAsking(asking)
   const isAudited = decision.verdict === 'audit'
   const denied = decision.verdict !== 'allow' && !isAudited
   return {
@@ -65,9 +66,6 @@ function explainAsking(
             question,
           )
         : null,
-    notes: [
-      ...unselectedNote(shared),
-      ...otherProtocolNote(policies.dnsVerdicts, asker, question, peer),
-    ],
+    notes: [...unselectedNote(shared), ...otherProtocolNote(asking)],
   }
 }

@@ -1,22 +1,22 @@
-// Keeps flows. The keeper reads the ring ten times a second while flows come, counts new ones (FlowTally), and once a second gives
-// the outputs what is due, as JSON lines `{time, last, count, node, ...flow}` with the time of the first. A read takes slices of
-// about a millisecond, and adding a flow to the ring costs nothing for it. The keeper never waits for an output: what an
-// output has no room for stays counted and is written later. A flow that finds no row, or that the ring overwrote before it was
-// read, is counted as lost and reported as a line of kind `lost`.
+// FlowKeeper reads the ring of flows and gives outputs one line for equal flows. FlowKeeper reads the ring ten times a second while flows
+// are added, in slices of about a millisecond, and counts equal flows (FlowTally). Once a second FlowKeeper gives the outputs the lines
+// that are due, as JSON `{time, last, count, node, ...flow}`; `time` is the time of the first flow. FlowKeeper never waits for an output.
+// Lines for which no output has room stay counted and are written later. A flow is lost if the tally has no row for it, or if the ring
+// overwrote the flow before FlowKeeper read it. Lost flows are reported in a line of kind `lost`.
 
 import type { FlowRing } from './record/flow-ring.ts'
 import type { Clock, Timer } from '../core/clock.ts'
-import type { FlowOutput, FlowOutputName } from './flow-output.ts'
-import { FlowTally, type Counted } from './flow-tally.ts'
+import type { FlowOutput, FlowOutputName } from './flow-outputs.ts'
+import { FlowTally, type Counted, type DescribeFlow } from './flow-tally.ts'
 
 const LOOK_MS = 100
 const DRAIN_MS = 1_000
-/** Flows of the ring and lines for the outputs that one slice takes. */
+/** How many flows of the ring, and how many lines for the outputs, one slice takes. */
 const LOOK_SLICE = 4_096
 const DRAIN_SLICE = 512
-/** More than a line can have: names are short, lists of labels bounded by the endpoints file. */
+/** An upper bound of a line's length: names are short, and the endpoints file bounds lists of labels. */
 const LINE_MAX = 8_192
-/** A second in all for outputs that wait for a disk or a reader. */
+/** `flush` waits this many rounds, one second in all, for outputs that wait for a disk or a reader. */
 const FLUSH_ROUNDS = 100
 const FLUSH_ROUND_MS = 10
 
@@ -24,23 +24,22 @@ export interface FlowKeeperOptions {
   readonly ring: FlowRing
   readonly clock: Clock
   readonly outputs: readonly FlowOutput[]
-  /** The name of this node, in each line. */
+  /** The name of this node, which is written in each line. */
   readonly node: string
-  /** Members of the JSON object of a flow of the ring, without braces. */
-  readonly describe: (number: number) => string
+  readonly describe: DescribeFlow
 }
 
 export class FlowKeeper {
   readonly tally: FlowTally
-  /** Flows that were overwritten in the ring before they were looked at. */
+  /** Flows that the ring overwrote before they were read. */
   overrun = 0
-  /** Lines that an output took, and that it had no room for while another had. */
+  /** Lines that an output took, and lines for which an output had no room while another output had. */
   readonly taken = new Map<FlowOutputName, number>()
   readonly refused = new Map<FlowOutputName, number>()
   readonly #options: FlowKeeperOptions
   readonly #node: string
   #seen: number
-  #told = 0
+  #reported = 0
   #isLooking = false
   #nextDrain = 0
   #timer: Timer | undefined
@@ -50,11 +49,11 @@ export class FlowKeeper {
     const { ring, describe } = options
     this.#options = options
     this.#node = JSON.stringify(options.node)
-    this.tally = new FlowTally({ ring, describe })
+    this.tally = new FlowTally(ring, describe)
     this.#seen = ring.count
   }
 
-  /** Flows that are in no line. */
+  /** Flows that no line reports. */
   get lost(): number {
     return this.overrun + this.tally.lost
   }
@@ -63,7 +62,7 @@ export class FlowKeeper {
     this.#tickIn(LOOK_MS)
   }
 
-  /** The last lines, and the end of the outputs. */
+  /** Writes the last lines and stops the outputs. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#timer?.cancel()
@@ -71,7 +70,7 @@ export class FlowKeeper {
     await Promise.all(this.#options.outputs.map(async (output) => await output.stop()))
   }
 
-  /** Tells the outputs now what they would be told later, as far as they take it within a second. */
+  /** Writes all counted lines, also those that are due later, as far as the outputs take them within a second. */
   async flush(): Promise<void> {
     const { clock } = this.#options
     while (this.#look());
@@ -104,7 +103,7 @@ export class FlowKeeper {
     if (this.#isLooking) this.#options.clock.soon(() => this.#lookOn())
   }
 
-  /** One slice; whether there is more. */
+  /** Counts one slice of the ring. Returns true when the ring has more flows. */
   #look(): boolean {
     const { ring, clock } = this.#options
     if (this.#seen < ring.oldest) {
@@ -117,7 +116,7 @@ export class FlowKeeper {
     return this.#seen < ring.count
   }
 
-  /** One slice; whether something that is due was left. */
+  /** Gives the outputs one slice of lines. Returns true when due lines are left. */
   #drain(all: boolean): boolean {
     const { clock, outputs } = this.#options
     const room = Math.max(0, ...outputs.map((output) => output.room))
@@ -153,9 +152,9 @@ export class FlowKeeper {
   }
 
   #lostLine(now: number): string {
-    const count = this.lost - this.#told
+    const count = this.lost - this.#reported
     if (count === 0) return ''
-    this.#told = this.lost
+    this.#reported = this.lost
     const text = '"kind":"lost","verdict":"event","endpoint":null'
     return this.#line({ text, count, first: now, last: now })
   }

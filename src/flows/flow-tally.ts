@@ -1,11 +1,13 @@
-// Flows of the ring counted by what they are: who, what, verdict. What is new is due at once, what repeats after a minute, then
-// two, four and so on up to an hour, with how often and when first and last; what was silent for ten minutes is forgotten, so that
-// it is new when it comes again. So each thing that happened is told once soon, and none is told a thousand times.
+// FlowTally counts equal flows of the ring. Flows with the same endpoint, verdict, and question or packet are one group. The first flow of
+// a group is due at once. Repetitions are due after a minute, then after two minutes, four, and so on up to an hour. A report has the count
+// of its flows and the time of the first and the last. A group without flows for ten minutes is forgotten, and its next flow is due at once
+// again. Each event is therefore reported soon, and a repeated event seldom.
 //
-// What is shown are wall-clock times, what is waited for are times of the clock that nobody sets.
+// Reported times are wall-clock times. Waits are measured on the monotonic clock.
 //
-// Bounded: an endpoint may have as many rows as are free, so that one that asks random names leaves room for all others. What
-// finds no row is counted in `lost`. Adding a known flow allocates nothing; a new one costs its text. Read off the packet path.
+// An endpoint can have at most as many rows as are free. So an endpoint that asks random names leaves room for the other endpoints. A flow
+// without a row is counted in `lost`. Adding a flow of a known group allocates nothing; a new group allocates its text. FlowTally runs off
+// the packet path.
 
 import { FLOW_KEY_WORDS, type FlowRing } from './record/flow-ring.ts'
 import { HashIndex } from '../core/tables/hash-index.ts'
@@ -15,15 +17,15 @@ import { OctetArena } from '../core/tables/octet-arena.ts'
 import { Slots } from '../core/tables/slots.ts'
 import { sameOctets } from '../dns/wire.ts'
 
-/** About 500 octets each when all are in use: 32 MiB, which only a node with so many different flows in an hour pays. */
+/** A row costs about 500 octets. All rows cost 32 MiB, but only on a node with this many different flows within an hour. */
 export const TALLY_ROWS = 65_536
 const REPEAT_MS = 60_000
 const REPEAT_MAX_MS = 3_600_000
 const SILENT_MS = 600_000
-/** Word of the key that names the endpoint. */
+/** Index of the key's word that holds the endpoint. */
 const ENDPOINT_WORD = 1
 
-/** One kind of flow since it was told last. Times are wall-clock milliseconds. */
+/** Flows of one group since the last report. Times are wall-clock milliseconds. */
 export interface Counted {
   /** The members of a JSON object, without braces. */
   readonly text: string
@@ -32,18 +34,14 @@ export interface Counted {
   readonly last: number
 }
 
-export interface FlowTallyOptions {
-  readonly ring: FlowRing
-  /** Members of the JSON object of a flow, without braces. */
-  readonly describe: (number: number) => string
-  readonly rows?: number
-}
+/** Returns the members of the JSON object of flow `number` of the ring, without braces. */
+export type DescribeFlow = (number: number) => string
 
 export class FlowTally {
-  /** Flows that found no row. */
+  /** Flows for which there was no row. */
   lost = 0
   readonly #ring: FlowRing
-  readonly #describe: (number: number) => string
+  readonly #describe: DescribeFlow
   readonly #slots: Slots
   readonly #index: HashIndex
   readonly #names = new OctetArena()
@@ -54,11 +52,11 @@ export class FlowTally {
   readonly #counts: Float64Array
   readonly #firsts: Float64Array
   readonly #lasts: Float64Array
-  /** When a row was added to last, by the clock that `drain` goes by; so are `#dues`. */
+  /** When the last flow of a row was counted. `#heard` and `#dues` are times on the clock of `drain`. */
   readonly #heard: Float64Array
   readonly #dues: Float64Array
   readonly #waits: Float64Array
-  /** Undefined: a row that is not in use. */
+  /** Undefined for a row that is not in use. */
   readonly #texts: (string | undefined)[] = []
   readonly #details: (string | undefined)[] = []
   readonly #rowsOf = new Map<number, number>()
@@ -67,7 +65,7 @@ export class FlowTally {
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
   #nameLength = 0
 
-  constructor({ ring, describe, rows = TALLY_ROWS }: FlowTallyOptions) {
+  constructor(ring: FlowRing, describe: DescribeFlow, rows = TALLY_ROWS) {
     this.#ring = ring
     this.#describe = describe
     this.#slots = new Slots(rows)
@@ -84,12 +82,12 @@ export class FlowTally {
     this.#waits = new Float64Array(rows + 1)
   }
 
-  /** Different flows that are remembered. */
+  /** How many groups of flows are remembered. */
   get size(): number {
     return this.#slots.used
   }
 
-  /** Counts flow `number` of the ring, which still has it; `now`: on the clock of `drain`. */
+  /** Counts flow `number`, which must still be in the ring. `now` is a time on the clock of `drain`. */
   add(number: number, now: number): void {
     const ring = this.#ring
     ring.writeKey(number, this.#key)
@@ -109,8 +107,8 @@ export class FlowTally {
   }
 
   /**
-   * What is due at `now`, oldest row first, while `take` wants more; `all` makes everything due. What is taken counts from
-   * nothing again. Forgets what was silent.
+   * Gives `take` the rows that are due at `now`, lowest row number first, until `take` returns false. `all` makes every row due. The
+   * count of a row that was taken begins at 0 again. Silent rows are forgotten.
    */
   drain(now: number, take: (counted: Counted) => boolean, all = false): void {
     const { high } = this.#slots

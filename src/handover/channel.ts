@@ -1,6 +1,6 @@
-// Messages between the source and the successor over one local socket: kind, octets and descriptors. Sending never blocks:
-// what the kernel does not take is queued and tried again. A message is one or more packets, so it may have any length up to
-// LENGTH_MAX; its descriptors come with the first packets.
+// Channel carries messages between the running daemon and the successor over one local socket. A message has a kind, octets and
+// descriptors. `send` never blocks: packets that the kernel does not accept are queued and tried again. A message takes one or
+// more packets, so it can have any length up to LENGTH_MAX. Its descriptors travel with the first packets.
 
 import type { Clock } from '../core/clock.ts'
 import { errnoName, MESSAGE_FDS_MAX, type Posix } from '../native/native.ts'
@@ -8,21 +8,21 @@ import { errnoName, MESSAGE_FDS_MAX, type Posix } from '../native/native.ts'
 export interface Message {
   readonly kind: number
   readonly octets: Uint8Array
-  /** The receiver closes them. */
+  /** The receiver must close these descriptors. */
   readonly descriptors: readonly number[]
 }
 
 export interface ChannelOptions {
   readonly posix: Posix
   readonly clock: Clock
-  /** Channel closes it. */
+  /** The connected socket; Channel closes it. */
   readonly descriptor: number
   readonly onMessage: (message: Message) => void
-  /** The other end is gone, or sent an unknown message. Called once, never after `close`. */
+  /** Called when the other side is gone or sent an unknown message. It is called once, and never after `close`. */
   readonly onEnd: (reason: string) => void
 }
 
-/** Octets of a packet. The first packet of a message begins with its kind, its length and its number of descriptors. */
+/** Octets of a packet. The first packet of a message begins with the message's kind, length and number of descriptors. */
 const PACKET_OCTETS = 64 * 1024
 const HEAD_OCTETS = 12
 const LENGTH_MAX = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ const AGAIN_MS = 1
 const EAGAIN = -11
 const EPIPE = -32
 const ECONNRESET = -104
-/** The other end is closed. */
+/** The other side closed the socket. */
 export const ENDED = 'it ended'
 
 interface Packet {
@@ -47,7 +47,7 @@ interface Incoming {
 }
 
 export class Channel {
-  readonly #to: ChannelOptions
+  readonly #options: ChannelOptions
   readonly #watch: object | number
   readonly #packet = Buffer.alloc(PACKET_OCTETS)
   readonly #descriptors = new Int32Array(MESSAGE_FDS_MAX + 1)
@@ -57,22 +57,22 @@ export class Channel {
   #isOpen = true
 
   constructor(options: ChannelOptions) {
-    this.#to = options
+    this.#options = options
     this.#watch = options.posix.linkWatch(options.descriptor, () => this.#receive(), 1)
   }
 
-  /** Whether the kernel has taken everything that was sent. */
+  /** True when the kernel has accepted everything that was sent. */
   get isSent(): boolean {
     return this.#waiting.length === 0
   }
 
-  /** Process id of the other end; 0: the kernel doesn't say. */
+  /** Process id of the other side, or 0 if the kernel does not report it. */
   get peer(): number {
-    const found = this.#to.posix.localPeer(this.#to.descriptor)
+    const found = this.#options.posix.localPeer(this.#options.descriptor)
     return typeof found === 'number' ? 0 : found[0]
   }
 
-  /** Copies the octets; the descriptors must stay open until the message is sent. */
+  /** Copies the octets. The descriptors must stay open until `isSent` is true. */
   send(kind: number, octets: Uint8Array, descriptors: readonly number[] = []): void {
     let sent = 0
     let given = 0
@@ -99,13 +99,13 @@ export class Channel {
   close(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    const { posix, descriptor } = this.#to
+    const { posix, descriptor } = this.#options
     if (typeof this.#watch === 'object') posix.linkUnwatch(this.#watch)
     posix.closeFd(descriptor)
   }
 
   #push(): void {
-    const { posix, descriptor, clock } = this.#to
+    const { posix, descriptor, clock } = this.#options
     for (let next = this.#waiting[0]; next !== undefined && this.#isOpen; next = this.#waiting[0]) {
       const { octets, descriptors } = next
       const result = posix.messageSend(descriptor, octets, descriptors, descriptors.length)
@@ -124,18 +124,18 @@ export class Channel {
   }
 
   #receive(): void {
-    const { posix, descriptor } = this.#to
+    const { posix, descriptor } = this.#options
     while (this.#isOpen) {
       const got = posix.messageReceive(descriptor, this.#packet, this.#descriptors)
       if (got === EAGAIN) return
       if (got <= 0) return this.#end(reasonOf(got))
       const message = this.#take(got)
       if (message === 'unknown') return this.#end('it speaks another language')
-      if (message !== undefined) this.#to.onMessage(message)
+      if (message !== undefined) this.#options.onMessage(message)
     }
   }
 
-  /** The message that a packet completes; undefined when more packets follow. */
+  /** Returns the message that this packet completes, or undefined if more packets of the message follow. */
   #take(got: number): Message | 'unknown' | undefined {
     const packet = this.#packet
     const isFirst = this.#incoming === undefined
@@ -162,11 +162,11 @@ export class Channel {
   #end(reason: string): void {
     if (!this.#isOpen) return
     this.close()
-    this.#to.onEnd(reason)
+    this.#options.onEnd(reason)
   }
 }
 
-/** The reason for a result that is no count of octets. */
+/** The reason for a result that is an error or the end of the stream. */
 function reasonOf(result: number): string {
   const isOver = result === 0 || result === EPIPE || result === ECONNRESET
   return isOver ? ENDED : errnoName(result)

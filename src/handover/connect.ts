@@ -1,5 +1,5 @@
-// The socket where a successor connects: beside the admin socket, for the same user and root only. A socket file that
-// is removed is made anew.
+// ConnectSocket is the local socket to which a successor connects. Its file lies beside the admin socket, and it accepts only the
+// daemon's own user and root. If the socket file is removed, ConnectSocket makes it again.
 
 import { mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -19,12 +19,12 @@ export function connectPathOf(adminSocket: string): string {
 export interface ConnectSocketOptions {
   readonly path: string
   readonly clock: Clock
-  /** Receives a connection and closes it. */
+  /** Receives the descriptor of each new connection, and must close it. */
   readonly onConnect: (descriptor: number) => void
   readonly onRemoved?: OnRemoved
 }
 
-/** The listening descriptor and its watch. */
+/** The listening descriptor and the watch on it. */
 interface Listening {
   readonly fd: number
   readonly watch: object | number
@@ -32,7 +32,7 @@ interface Listening {
 
 export class ConnectSocket {
   readonly #posix: Posix
-  readonly #to: ConnectSocketOptions
+  readonly #options: ConnectSocketOptions
   readonly #standing: StandingSocket
   #listening: Listening
   #isOpen = true
@@ -42,8 +42,8 @@ export class ConnectSocket {
     if (!isBuilt('posix')) throw new UnavailableError('the native part is not built')
     const { path, clock, onRemoved } = options
     this.#posix = loadPosix()
-    this.#to = options
-    // The daemon that made this file has ended or closed it: we hold its locks.
+    this.#options = options
+    // This process holds the locks, so the daemon that made this file has ended or has closed its socket.
     rmSync(path, { force: true })
     this.#listening = this.#listen()
     this.#standing = new StandingSocket({ path, clock, renew: () => this.#renew(), onRemoved })
@@ -53,13 +53,13 @@ export class ConnectSocket {
     if (!this.#isOpen) return
     this.#isOpen = false
     void this.#standing.stop()
-    rmSync(this.#to.path, { force: true })
+    rmSync(this.#options.path, { force: true })
     this.#end(this.#listening)
   }
 
   #listen(): Listening {
     const posix = this.#posix
-    const { path, onConnect } = this.#to
+    const { path, onConnect } = this.#options
     const fd = posix.localListen(path)
     if (fd < 0) throw new UnavailableError(`${path}: ${errnoName(fd)}`)
     const watch = posix.linkWatch(fd, () => {
@@ -72,7 +72,7 @@ export class ConnectSocket {
   }
 
   #renew(): void {
-    const { path } = this.#to
+    const { path } = this.#options
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
     const before = this.#listening
     this.#listening = this.#listen()
@@ -85,13 +85,13 @@ export class ConnectSocket {
   }
 }
 
-/** Whether the peer is the same user or root. */
+/** True if the peer is root or has the user of this process. */
 function mayConnect(posix: Posix, fd: number): boolean {
   const peer = posix.localPeer(fd)
   return typeof peer !== 'number' && (peer[1] === 0 || peer[1] === process.geteuid?.())
 }
 
-/** A connection to the daemon that is to be taken over; throws UnavailableError when there is none. */
+/** Connects to the running daemon and returns the descriptor. Throws UnavailableError if no daemon answers. */
 export function connectToDaemon(adminSocket: string): number {
   const posix = loadPosix()
   const path = connectPathOf(adminSocket)

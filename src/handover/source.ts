@@ -1,7 +1,8 @@
-// The running daemon's side of a take-over (docs/decisions/0019). The source comes to rest, sends its sockets, connections and
-// locks to the successor, and waits until the successor is ready. From then on the source only passes on what servers still
-// answer. A successor that is not ready in time is ended, and a new daemon in this process resumes with the same sockets and
-// state. The two processes never write at the same time.
+// HandoverSource is the running daemon's side of a take-over (docs/decisions/0019). It stops reading queries and sends its
+// sockets, connections and locks to the successor. Then it waits until the successor is ready. If the successor is ready in time,
+// the successor serves. The running daemon then only forwards to the successor the answers that DNS servers still send for
+// queries in flight. If the successor is not ready in time, the running daemon kills it, and a new daemon in this process resumes
+// with the same sockets and state. The two processes never write state at the same time.
 
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
@@ -30,37 +31,37 @@ import { loadPosix } from '../native/native.ts'
 import type { HandedQuery } from '../proxy/handed.ts'
 
 export type HandoverEnd =
-  /** The successor serves; nothing is left to do here. */
+  /** The successor serves; this process has nothing left to do. */
   | { readonly kind: 'gone' }
-  /** The successor was refused before anything was sent. */
+  /** The successor was refused before the running daemon handed anything over. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** The successor failed; this process has everything again. */
+  /** The successor failed; this process keeps its sockets, connections and locks. */
   | {
       readonly kind: 'back'
       readonly reason: string
       readonly handed: HandedOver
-      /** Calls `onQuery` for each query that ended meanwhile, and for each that ends from now on. */
+      /** Calls `onQuery` for each query that ended during the take-over, and for each query that ends later. */
       readonly hear: (onQuery: (handed: HandedQuery) => void) => void
     }
 
 const NOTHING = Uint8Array.of(0)
 const HELLO_MAX_MS = 2000
-/** Milliseconds for a successor to end after it was refused. */
+/** Milliseconds that a refused successor has to end. */
 const END_MAX_MS = 1000
 
 export interface HandoverSourceOptions {
   readonly clock: Clock
-  /** The connection; HandoverSource closes it. */
+  /** The connection to the successor; HandoverSource closes it. */
   readonly descriptor: number
   readonly supervisor: Given['supervisor']
-  /** Milliseconds to wait for queries in flight. */
+  /** Milliseconds to wait for queries in flight, after the successor serves. */
   readonly inFlightMs: number
-  /** The successor with this process id serves from now on. */
+  /** Called with the successor's process id, just before the successor may serve. */
   readonly onGone: (pid: number) => void
 }
 
 export class HandoverSource {
-  readonly #to: HandoverSourceOptions
+  readonly #options: HandoverSourceOptions
   readonly #channel: Channel
   readonly #wait: Wait
   readonly #kept: HandedQuery[] = []
@@ -72,7 +73,7 @@ export class HandoverSource {
 
   constructor(options: HandoverSourceOptions) {
     const { clock, descriptor } = options
-    this.#to = options
+    this.#options = options
     this.#wait = new Wait(clock)
     this.#channel = new Channel({
       posix: loadPosix(),
@@ -87,21 +88,21 @@ export class HandoverSource {
     await this.#until(() => this.#hello !== undefined, HELLO_MAX_MS)
     const fault = this.#ended === '' ? this.#faultOf(services) : this.#ended
     if (fault !== undefined) return this.#refuse(fault)
-    const began = this.#to.clock.now()
+    const began = this.#options.clock.now()
     let handed: HandedOver
     try {
       handed = await services.handOut((query) => this.#query(query))
     } catch (error) {
       return this.#refuse(messageOf(error))
     }
-    const { octets, descriptors } = encodeGiven({ ...handed, supervisor: this.#to.supervisor })
+    const { octets, descriptors } = encodeGiven({ ...handed, supervisor: this.#options.supervisor })
     this.#channel.send(GIVEN, octets, descriptors)
-    await this.#until(() => this.#isReady, began + READY_MAX_MS - this.#to.clock.now())
+    await this.#until(() => this.#isReady, began + READY_MAX_MS - this.#options.clock.now())
     // GO is never sent to a successor that has given up.
     if (!this.#isReady || this.#ended !== '') return await this.#takeBack(handed)
     this.#isGone = true
-    // Before GO is sent: from then on the connect socket is the successor's.
-    this.#to.onGone(this.#channel.peer)
+    // This call precedes GO because the connect socket belongs to the successor as soon as GO is sent.
+    this.#options.onGone(this.#channel.peer)
     this.#channel.send(GO, NOTHING)
     closeAll(handed)
     for (const query of this.#kept.splice(0)) this.#query(query)
@@ -109,10 +110,10 @@ export class HandoverSource {
     return { kind: 'gone' }
   }
 
-  /** Passes on what servers still answer, until nothing is in flight or time is up. */
+  /** Forwards to the successor what servers still answer, until no query is in flight or `inFlightMs` is over. */
   async #passOn({ daemon }: DaemonServices): Promise<void> {
     const { inFlight } = daemon.proxy.upstream
-    await this.#until(() => inFlight.count === 0, this.#to.inFlightMs)
+    await this.#until(() => inFlight.count === 0, this.#options.inFlightMs)
     daemon.proxy.relay?.giveUp()
     this.#channel.send(DONE, NOTHING)
     await this.#until(() => this.#channel.isSent, END_MAX_MS)
@@ -135,7 +136,7 @@ export class HandoverSource {
     return { kind: 'back', reason, handed, hear }
   }
 
-  /** Sends the reason; nothing else is sent. */
+  /** Sends the reason to the successor, and nothing else. */
   #refuse(reason: string): HandoverEnd {
     this.#sayNo(reason)
     return { kind: 'refused', reason }
@@ -143,7 +144,7 @@ export class HandoverSource {
 
   /** Refuses a second successor while the first one takes over. */
   async turnAway(): Promise<void> {
-    // A socket that is closed with unread data discards what was sent on it.
+    // If a socket is closed while it has unread data, the kernel discards what was sent on it. So HELLO is read first.
     await this.#until(() => this.#hello !== undefined, HELLO_MAX_MS)
     this.#sayNo(
       'the running daemon is busy with another successor: try again when that one serves or has failed',
@@ -155,11 +156,11 @@ export class HandoverSource {
     this.#channel.close()
   }
 
-  /** Why this successor is refused; undefined: it is not. */
+  /** Returns why this successor is refused, or undefined if it is accepted. */
   #faultOf({ daemon }: DaemonServices): string | undefined {
     const hello = this.#hello === undefined ? undefined : readHello(this.#hello)
     if (hello?.protocol !== PROTOCOL)
-      return 'the running daemon is of a version that cannot hand over'
+      return 'the running daemon is a version with another take-over protocol'
     const { bound } = daemon.proxy.listeners
     for (const { family, octets, port, mode } of bound) {
       const place = `${family} ${formatAddress(family, octets)}`
@@ -167,7 +168,7 @@ export class HandoverSource {
         hello.listeners.includes(`${place} ${each} ${mode}`),
       )
       if (!isWanted)
-        return `no listener for ${place} port ${port} (${mode}), which the running daemon has`
+        return `no listener for ${place} port ${port} (${mode}), but the running daemon has that listener`
     }
     return daemon.proxy.datagrams.native && daemon.proxy.streams.native
       ? undefined
@@ -191,7 +192,7 @@ export class HandoverSource {
     this.#wait.wake()
   }
 
-  /** Waits until `isSo`, the end of the successor, or the limit of `ms`. */
+  /** Waits until `isSo` returns true or the successor ends, at most `ms`. After GO, the end of the successor is ignored. */
   async #until(isSo: () => boolean, ms: number): Promise<void> {
     await this.#wait.until(() => isSo() || (this.#ended !== '' && !this.#isGone), ms)
   }
@@ -208,7 +209,7 @@ function readHello({
   return { protocol, listeners: listeners.map(String) }
 }
 
-/** Closes our descriptors; the successor has its own. */
+/** Closes this process's descriptors; the successor has its own copies. */
 function closeAll({ listeners, connections, locks }: HandedOver): void {
   const posix = loadPosix()
   for (const { udp, tcp } of listeners) for (const fd of [udp, tcp]) posix.closeFd(fd)

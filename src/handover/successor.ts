@@ -1,6 +1,6 @@
-// The successor's side of a take-over (docs/decisions/0019). The successor asks the running daemon for its sockets, connections
-// and locks, starts on the same state and kernel objects, and serves when the running daemon says so. Until then the
-// successor reads no query, so a start that fails loses nothing: the running daemon serves again.
+// Successor is the new process's side of a take-over (docs/decisions/0019). It asks the running daemon for its sockets,
+// connections and locks, starts on the same state and kernel objects, and serves when the running daemon sends GO. Before GO it
+// reads no query. So a start that fails loses no query: the running daemon serves again after the successor has ended.
 
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
@@ -31,9 +31,9 @@ import type { HandedQuery } from '../proxy/handed.ts'
 import { VERSION } from '../version.ts'
 
 const NOTHING = Uint8Array.of(0)
-const NOBODY =
-  'the running daemon has ended, or another successor goes on in its place: try again with --take-over if one serves, without if none does'
-/** Turns of the event loop: the rest of the current one, whose events are already polled, and one whole turn. */
+const NO_SERVER =
+  'the running daemon has ended, or another successor has taken its place: try again with --take-over if a daemon serves now, and without --take-over if none serves'
+/** Turns to wait: the rest of the current turn, whose events are already polled, and one whole turn. */
 const TURNS = 2
 
 export class Successor {
@@ -46,10 +46,10 @@ export class Successor {
   #fault = ''
   #isDone = false
   #onQuery: ((handed: HandedQuery) => void) | undefined
-  /** Queries that came before `hear` was called. */
+  /** Queries that arrived before `hear` was called. */
   #early: HandedQuery[] = []
 
-  /** Connects and says hello; throws UnavailableError when no daemon answers. */
+  /** Connects and sends HELLO. Throws UnavailableError if no daemon answers. */
   constructor(config: Config, clock: Clock) {
     const descriptor = connectToDaemon(config.admin.socket)
     this.#clock = clock
@@ -59,13 +59,13 @@ export class Successor {
       clock,
       descriptor,
       onMessage: (message) => this.#take(message),
-      onEnd: (reason) => this.#fail(reason === ENDED ? NOBODY : reason),
+      onEnd: (reason) => this.#fail(reason === ENDED ? NO_SERVER : reason),
     })
     const hello: Hello = { protocol: PROTOCOL, version: VERSION, listeners: placesOf(config) }
     this.#channel.send(HELLO, encodeText(hello))
   }
 
-  /** What the running daemon sends; rejects with UnavailableError when it refuses. */
+  /** Returns what the running daemon hands over. Rejects with UnavailableError if the running daemon refuses. */
   async given(): Promise<Given> {
     await this.#until(() => this.#given !== undefined)
     const given = this.#given
@@ -73,9 +73,9 @@ export class Successor {
     return given
   }
 
-  /** Reports that this process is ready; resolves when it may serve, rejects with UnavailableError when it may not. */
+  /** Reports that this process is ready. Resolves when it may serve; rejects with UnavailableError if it must not serve. */
   async go(): Promise<void> {
-    // Events that came while the start kept the event loop busy, such as a signal, are handled first.
+    // First handle events, such as a signal, that arrived while the start kept the event loop busy.
     for (let i = 0; i < TURNS; i++) await new Promise<void>((turn) => this.#clock.soon(turn))
     if (this.#fault !== '') throw this.#failure()
     this.#isReady = true
@@ -85,20 +85,23 @@ export class Successor {
   }
 
   /**
-   * Ends the attempt: `given` and `go` reject. The running daemon serves again when this process has ended, not before,
-   * because two processes must not write. After READY was sent the running daemon decides, and this does nothing.
+   * Ends the attempt: `given` and `go` reject. The running daemon serves again only after this process has ended, because two
+   * processes must not write. After READY was sent, the running daemon decides, and this call does nothing.
    */
   giveUp(reason: string): void {
     if (!this.#isReady) this.#fail(`${reason}; the running daemon goes on`)
   }
 
-  /** Calls `onQuery` for each query that the running daemon had in flight, when it ends. */
+  /**
+   * Calls `onQuery` for each query that the running daemon read before the take-over and now hands over: with the answer or failure of the
+   * query, or as a query that was not forwarded.
+   */
   hear(onQuery: (handed: HandedQuery) => void): void {
     this.#onQuery = onQuery
     for (const handed of this.#early.splice(0)) onQuery(handed)
   }
 
-  /** The running daemon answers within READY_MAX_MS; its end is noticed at once. */
+  /** Waits until `isSo` is true. The take-over fails after READY_MAX_MS, or at once if the running daemon ends or refuses. */
   async #until(isSo: () => boolean): Promise<void> {
     const isOver = await this.#wait.until(() => isSo() || this.#fault !== '', READY_MAX_MS)
     if (!isOver) this.#fail(this.#silence())
@@ -139,10 +142,10 @@ export class Successor {
 function reasonIn(octets: Uint8Array): string {
   const value = decodeText(octets)
   const isText = typeof value === 'object' && value !== null && 'reason' in value
-  return isText ? String(value.reason) : 'it says no'
+  return isText ? String(value.reason) : 'the running daemon refused without a reason'
 }
 
-/** Listeners as `4 127.0.0.1 53 explicit`; port 0: any port. */
+/** Listeners as `4 127.0.0.1 53 explicit`. Port 0 means any port. */
 export function placesOf({ listeners }: Config): readonly string[] {
   return listeners.flatMap(({ address, port, mode }) =>
     address === undefined

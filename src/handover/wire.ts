@@ -1,35 +1,38 @@
-// How what is handed over looks in a message: queries and connections as octets of a fixed layout, everything else as
-// JSON. Both ends may be of different versions: PROTOCOL says whether they understand each other.
+// This file encodes and decodes the messages of a take-over. Queries are octets of a fixed layout, and everything else is JSON.
+// The two daemons can be of different versions. They understand each other if their PROTOCOL is equal.
 
 import type { Fate, HandedConnection, HandedListener, HandedQuery } from '../proxy/handed.ts'
 
 export const PROTOCOL = 1
 
-/** From the first word to the successor that is ready; whoever waits longer counts the other one as lost. */
+/**
+ * Milliseconds that a successor has to become ready after HELLO. The successor waits as long for each reply. A side that waits
+ * longer treats the other side as lost.
+ */
 export const READY_MAX_MS = 5000
 
-/** Kinds of messages, in the order in which they come; the successor sends the odd ones. */
+/** Kinds of messages, in the order in which they are sent. The successor sends odd kinds, the running daemon even kinds. */
 export const HELLO = 1
 export const GIVEN = 2
 export const READY = 3
 export const GO = 4
 export const QUERIES = 6
 export const DONE = 8
-/** The one before goes on; the text says why. */
+/** The running daemon refuses and continues to serve. The text gives the reason. */
 export const REFUSED = 10
 
 export interface Hello {
   readonly protocol: number
   readonly version: string
-  /** `UDP and TCP 127.0.0.1:53 explicit`: what the successor will listen on. */
+  /** Where the successor will listen, as `4 127.0.0.1 53 explicit`: family, address, port and mode. */
   readonly listeners: readonly string[]
 }
 
-/** With descriptors: UDP and TCP of each listener, each connection's, and the locks. */
+/** The descriptors of this message are the UDP and TCP sockets of each listener, then the connections, then the locks. */
 export interface Given {
   readonly listeners: readonly HandedListener[]
   readonly connections: readonly HandedConnection[]
-  /** Whether somebody else keeps the listening sockets, too. */
+  /** True if another process also keeps the listening sockets open. */
   readonly outlives: boolean
   readonly supervisor: { readonly socket: string; readonly watchdogMs: number } | undefined
   readonly locks: readonly number[]
@@ -78,7 +81,7 @@ export function encodeQuery(handed: HandedQuery): Uint8Array {
   return out
 }
 
-/** All queries of a message, one behind the other. */
+/** Decodes all queries of a message. They follow each other without a gap. */
 export function decodeQueries(octets: Uint8Array): readonly HandedQuery[] {
   const all: HandedQuery[] = []
   const from = Buffer.from(octets.buffer, octets.byteOffset, octets.length)
@@ -104,7 +107,7 @@ export function decodeQueries(octets: Uint8Array): readonly HandedQuery[] {
   return all
 }
 
-/** Descriptors stand apart, in the order of `Given`. */
+/** Returns the descriptors apart from the octets, in the order of `Given`. */
 export function encodeGiven(given: Given): { octets: Uint8Array; descriptors: readonly number[] } {
   const { listeners, connections, locks, outlives, supervisor } = given
   const value = {
@@ -139,7 +142,7 @@ interface GivenText {
     Readonly<Record<'peer' | 'asked' | 'unread' | 'unsent', string>>)[]
 }
 
-/** Throws when it is not what `encodeGiven` makes. */
+/** Throws if the octets are not what `encodeGiven` makes. */
 export function decodeGiven(octets: Uint8Array, descriptors: readonly number[]): Given {
   const text = parseGiven(octets)
   const left = [...descriptors]
@@ -165,11 +168,11 @@ export function decodeGiven(octets: Uint8Array, descriptors: readonly number[]):
 
 function parseGiven(octets: Uint8Array): GivenText {
   const value = decodeText(octets)
-  if (!isGiven(value)) throw new Error('it hands over something else')
+  if (!isGiven(value)) throw new Error('what the running daemon handed over is not readable')
   return value
 }
 
-/** Its writer is a namegate of the same protocol and the same user. */
+/** Checks little, because the writer is a namegate of the same protocol and the same user. */
 function isGiven(value: unknown): value is GivenText {
   return typeof value === 'object' && value !== null && 'listeners' in value && 'locks' in value
 }

@@ -1,9 +1,9 @@
-// Label set -> numeric identity, with counted references. Equal sets have one number while anything refers to it and for a delay
-// after, so that a name that comes and goes keeps its number. A number goes to another set only after the delay, and in practice
-// only after all 2^24 numbers went round (numbers.ts).
+// The allocator gives each label set a number, its identity, and counts the references to it. A set keeps its number while there are
+// references, and for a delay after the last one. So a name that is forgotten and learned again keeps its number. Another set can get the
+// number only after the delay, and in practice only after all 2^24 numbers were used (numbers.ts).
 //
-// A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: an answer makes it. Dynamic sets have a bound of
-// their own, and at the bound a set falls back to one with fewer fqdn labels (docs/spec/semantics 3).
+// An identity is dynamic if its set has a `fqdn:` label and configuration did not pre-allocate it. Answers make dynamic identities. They
+// have a bound of their own, and at the bound a set gets a fallback identity with fewer fqdn labels (docs/spec/semantics 3).
 
 import type { Clock } from '../core/clock.ts'
 import type { Identity } from '../core/ids.ts'
@@ -15,7 +15,7 @@ import { FallbackIdentities } from './fallback-identities.ts'
 
 /** How long an unused number stays with its label set, in milliseconds. */
 const REUSE_DELAY_MS = 600_000
-/** The most numbers that wait for the delay. Beyond it the oldest goes early. */
+/** At most this many unused numbers stay with their label sets. If there are more, the oldest loses its set before the delay is over. */
 const COOLING_MAX = 65_536
 
 interface Entry {
@@ -25,9 +25,9 @@ interface Entry {
   references: number
   preallocated: boolean
   dynamic: boolean
-  /** Endpoint whose answer made a dynamic one, 0 for none. */
+  /** The endpoint whose answer made a dynamic identity, 0 for none. */
   asker: number
-  /** When the last reference went; meaningful at 0 references. */
+  /** `Clock.now()` when the last reference was released. Valid while there are no references. */
   freedAt: number
 }
 
@@ -44,7 +44,19 @@ export interface IdentityView {
   readonly preallocated: boolean
 }
 
+/** Changes of identities since the last `takeChanges`, each list in the order of the changes. */
+export interface IdentityChanges {
+  /** Identities whose label set got a number, either a new or a withheld one. */
+  readonly allocated: readonly Identity[]
+  /** Identities that got their first reference and still have references. */
+  readonly fresh: readonly Identity[]
+  /** Identities that lost their last reference and still have none. */
+  readonly unused: readonly Identity[]
+}
+
 export class Allocator {
+  /** True when `takeChanges` may return changes. */
+  hasChanges = false
   readonly #sets: LabelSets
   readonly #clock: Clock
   readonly budget: DynamicBudget
@@ -56,7 +68,7 @@ export class Allocator {
   readonly numbers: Numbers
   #allocated: Identity[] = []
   #fresh: Identity[] = []
-  #unused = new Set<Identity>()
+  readonly #unused = new Set<Identity>()
   #allocations = 0
   #fallbackCount = 0
 
@@ -65,9 +77,9 @@ export class Allocator {
       readonly labelSets: LabelSets
       readonly clock: Clock
       readonly dynamicMax: number
-      /** Of those, made by answers to one endpoint. */
+      /** The most dynamic identities from answers to one endpoint. */
       readonly dynamicPerEndpointMax: number
-      /** Whether policy maps have room for the entries of a dynamic set. The room is reserved until the next commit. */
+      /** Returns true if policy maps have room for the entries of a dynamic set. Reserves this room until the next commit. */
       readonly hasEntries?: (set: number) => boolean
     },
   ) {
@@ -82,7 +94,7 @@ export class Allocator {
     this.numbers = new Numbers(options)
   }
 
-  /** Identities in use by prefixes or pre-allocation. */
+  /** How many identities have references, from prefixes or from pre-allocation. */
   get inUse(): number {
     return this.#byNumber.size - this.#cooling.size
   }
@@ -91,17 +103,17 @@ export class Allocator {
     return this.budget.used
   }
 
-  /** Numbers given out since the start. */
+  /** How many label sets got a number since the start. */
   get allocations(): number {
     return this.#allocations
   }
 
-  /** How often a set fell back to an identity with fewer labels. */
+  /** How often a set got a fallback identity. */
   get fallbacks(): number {
     return this.#fallbackCount
   }
 
-  /** Whether a label set has an identity in use, or could get one for a query of this endpoint. */
+  /** Returns true if `acquire` would give the set an identity of its own. `asker`: the endpoint whose answer wants it, 0 for none. */
   canAcquire(set: number, asker: number): boolean {
     const known = this.#bySet.get(set)
     if (known !== undefined && known.references > 0) return true
@@ -109,20 +121,18 @@ export class Allocator {
     return this.budget.hasRoom(asker) && this.#hasEntries(set)
   }
 
-  /** A counted reference to the identity of a label set, or to its fallback at the bound. `asker`: the endpoint whose answer
-   *  wants it, 0 for none. */
+  /** Returns a counted reference to the identity of a label set, or at the bound to its fallback identity. `asker` as in `canAcquire`. */
   acquire(set: number, asker = 0): Acquired {
-    const known = this.#bySet.get(set)
     if (this.canAcquire(set, asker)) {
       const dynamic = this.#sets.get(set).fqdnCount > 0
-      const entry = known ?? this.#allocate(set, dynamic)
+      const entry = this.#bySet.get(set) ?? this.#allocate(set, dynamic)
       return { identity: this.#refer(entry, asker), degraded: false }
     }
     this.#fallbackCount++
     return { identity: this.#refer(this.#fallback(set)), degraded: true }
   }
 
-  /** The endpoint that is charged for an identity, 0 for none. */
+  /** Returns the endpoint for which an identity is counted, 0 for none. */
   askerOf(id: Identity): number {
     return this.#byNumber.get(id)?.asker ?? 0
   }
@@ -131,14 +141,14 @@ export class Allocator {
     return this.#byNumber.get(id)?.dynamic === true
   }
 
-  /** One more reference to an identity that is in use. */
+  /** Adds a reference to an identity that has references. */
   retain(id: Identity): void {
     const entry = this.#byNumber.get(id)
     invariant(entry !== undefined && entry.references > 0, 'a retained identity is in use', id)
     entry.references++
   }
 
-  /** As `acquire`, for sets that configuration foresees: never dynamic, never a fallback. */
+  /** Does the work of `acquire` for a set that configuration needs. The identity is never dynamic and never a fallback identity. */
   preallocate(set: number): Identity {
     const entry = this.#bySet.get(set) ?? this.#allocate(set, false)
     entry.preallocated = true
@@ -150,7 +160,7 @@ export class Allocator {
     return this.#refer(entry)
   }
 
-  /** Takes back one reference of `preallocate`. */
+  /** Releases a reference of `preallocate`. */
   unpreallocate(id: Identity): void {
     const entry = this.#byNumber.get(id)
     invariant(entry !== undefined, 'a pre-allocated identity is known', id)
@@ -168,33 +178,23 @@ export class Allocator {
     entry.freedAt = this.#clock.now()
     this.#cooling.add(entry)
     this.#unused.add(id)
+    this.hasChanges = true
     if (entry.dynamic) this.budget.giveBack(entry.asker)
   }
 
-  /** Identities that got a number since the last call, a new one or a withheld one, in order. */
-  takeAllocated(): readonly Identity[] {
+  /** Returns the changes since the last call. */
+  takeChanges(): IdentityChanges {
     const allocated = this.#allocated
-    if (allocated.length > 0) this.#allocated = []
-    return allocated
-  }
-
-  /** Identities that came into use since the last call, in order. */
-  takeFresh(): readonly Identity[] {
-    if (this.#fresh.length === 0) return this.#fresh
     const fresh = this.#fresh.filter((id) => this.#byNumber.get(id)?.references !== 0)
-    this.#fresh = []
-    return fresh
-  }
-
-  /** Identities that went out of use since the last call and still are. */
-  takeUnused(): readonly Identity[] {
-    if (this.#unused.size === 0) return []
     const unused = [...this.#unused]
-    this.#unused = new Set()
-    return unused
+    this.#allocated = []
+    this.#fresh = []
+    this.#unused.clear()
+    this.hasChanges = false
+    return { allocated, fresh, unused }
   }
 
-  /** Gives up numbers whose delay is over, once `takeUnused` has returned them. Call now and then. */
+  /** Frees numbers whose delay is over, if `takeChanges` has returned them as unused. Call this from time to time. */
   sweep(): void {
     const due = this.#clock.now() - REUSE_DELAY_MS
     for (const entry of this.#cooling) {
@@ -203,7 +203,7 @@ export class Allocator {
     }
   }
 
-  /** Whether only pre-allocation refers to an identity. */
+  /** Returns true if the only reference to an identity is its pre-allocation. */
   isSpare(id: Identity): boolean {
     const entry = this.#byNumber.get(id)
     return entry !== undefined && entry.preallocated && entry.references === 1
@@ -213,13 +213,13 @@ export class Allocator {
     return this.#byNumber.get(id)?.set
   }
 
-  /** The identity of a set that is in use, without a new reference. */
+  /** Returns the identity of a set if it has references, without a new reference. */
   find(set: number): Identity | undefined {
     const entry = this.#bySet.get(set)
     return entry === undefined || entry.references === 0 ? undefined : entry.identity
   }
 
-  /** Every number that has a label set, in use or not, with the set. */
+  /** Returns every number that has a label set, with the set, even if the identity has no references. */
   *numbered(): Iterable<Pick<IdentityView, 'id' | 'set'>> {
     for (const { identity: id, set } of this.#byNumber.values()) yield { id, set }
   }
@@ -232,7 +232,7 @@ export class Allocator {
     }
   }
 
-  /** Label sets that are retained here, one entry for each reference; for checks. */
+  /** Returns the label sets that this object retains, once for each reference. Checks of the tables use it. */
   *heldSets(): Iterable<number> {
     for (const { set, baseSet } of this.#byNumber.values()) {
       for (const held of [set, baseSet]) if (held !== EMPTY_SET) yield held
@@ -245,6 +245,7 @@ export class Allocator {
       entry.asker = asker
       if (entry.dynamic) this.budget.take(asker)
       if (!this.#unused.delete(entry.identity)) this.#fresh.push(entry.identity)
+      this.hasChanges = true
     }
     entry.references++
     return entry.identity
@@ -272,6 +273,7 @@ export class Allocator {
     this.#fallbacks.add(entry)
     this.#allocations++
     this.#allocated.push(entry.identity)
+    this.hasChanges = true
     return entry
   }
 
@@ -281,7 +283,7 @@ export class Allocator {
     return this.#sets.internLabels(wanted.labels.filter((label) => label.kind !== 'fqdn'))
   }
 
-  /** The fallback for a set. The set without fqdn labels is allocated when no other fits. */
+  /** Returns the fallback identity for a set. If no identity in use fits, this is the identity of the set without its fqdn labels. */
   #fallback(set: number): Entry {
     const base = this.#baseOf(set)
     return this.#fallbacks.find(set, base) ?? this.#bySet.get(base) ?? this.#allocate(base, false)

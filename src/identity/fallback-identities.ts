@@ -1,10 +1,11 @@
-// The fallback identity of a label set that can get none of its own: of those in use, the largest that differs only by missing
-// `fqdn:` labels, ties by lowest number (docs/spec/semantics 3, "At the bound"). A fallback never lacks a label of another kind: a
-// missing `cidr:` could turn a deny, an exception or a negative selector into access. A fallback never has a label more.
+// FallbackIdentities finds the fallback identity for a label set that can get no identity of its own. A candidate is an identity in use
+// that differs from the set only by missing `fqdn:` labels. The candidate with the most labels wins; among equals, the one with the
+// lowest number (docs/spec/semantics 3, "At the bound"). Labels of other kinds must all be there, because a missing `cidr:` label could
+// turn a deny, an exception or a negative selector into access. A fallback identity never has a label that the set does not have.
 //
-// An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.
+// Each identity is in the list of its first fqdn label. A search reads the lists of the set's fqdn labels, so it sees no identity twice.
 
-import { addTo, removeFrom, type FewSet } from '../core/tables/few-set.ts'
+import { addTo, removeFrom, type FewSet } from '../core/tables/few.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Label, LabelSets } from '../core/labels.ts'
 
@@ -34,7 +35,7 @@ export class FallbackIdentities<Entry extends Candidate> {
     if (first !== undefined) removeFrom(this.#byFirst, first, entry)
   }
 
-  /** The fallback for a set with fqdn labels; undefined when only the set without them fits. */
+  /** Returns the fallback identity for a set with fqdn labels. Undefined: no identity with a fqdn label fits. */
   find(set: number, baseSet: number): Entry | undefined {
     const wanted = new Set<Label>(this.#sets.get(set).labels)
     let best: Entry | undefined

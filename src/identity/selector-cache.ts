@@ -1,12 +1,15 @@
-// The selectors of policy and the identities that each selects. A selector selects by labels alone. An FQDN selector selects the
-// identities with its `fqdn:` label. A CIDR selector selects those whose `cidr:` label is inside its prefix and inside none of its
-// exceptions (invariant 6). An endpoint selector selects known endpoints and resources whose labels fit. Policies that use a
-// selector are counted; equal selectors are one.
+// SelectorCache holds the selectors of policy, and for each selector the identities that it selects. Selectors select by labels only:
+//   FQDN selector      identities with the selector's `fqdn:` label
+//   CIDR selector      identities whose `cidr:` label is inside the selector's prefix and inside none of its exceptions (invariant 6)
+//   endpoint selector  identities of known endpoints and resources whose labels the selector matches
+//   named selector     identities with the label `reserved:named`
 //
-// Cost: a new identity costs one lookup for each fqdn label and each prefix length in use. A new CIDR selector is compared with
-// the distinct cidr labels.
+// Equal selectors of several policies are one selector with counted references.
+//
+// Cost: a new identity needs one lookup for each of its fqdn labels, and one for each prefix length in use. A new CIDR selector is
+// compared with all distinct cidr labels.
 
-import { addTo, FewSet, removeFrom } from '../core/tables/few-set.ts'
+import { addTo, FewSet, removeFrom } from '../core/tables/few.ts'
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
@@ -21,9 +24,9 @@ import { NAMED_LABEL } from './reserved.ts'
 export interface FqdnSelector {
   readonly kind: 'fqdn'
   readonly id: SelectorId
-  /** Canonical selector text. */
+  /** The text of the pattern in its canonical form. */
   readonly text: string
-  /** The label of the identities that it selects: `fqdn:` + text. */
+  /** The label of the identities that the selector selects: `fqdn:` + text. */
   readonly label: string
   readonly pattern: Pattern
   readonly identities: FewSet<Identity>
@@ -32,14 +35,14 @@ export interface FqdnSelector {
 export interface CidrSelector {
   readonly kind: 'cidr'
   readonly id: SelectorId
-  /** `10.0.0.0/8`, with exceptions `10.0.0.0/8 except 10.96.0.0/12`. */
+  /** For example `10.0.0.0/8`, or with an exception `10.0.0.0/8 except 10.96.0.0/12`. */
   readonly text: string
   readonly prefix: Prefix
   readonly except: readonly Prefix[]
   readonly identities: FewSet<Identity>
 }
 
-/** Selects the addresses that an endpoint learned by asking, in its own scope (`default-egress: allow-named`). */
+/** Selects every address that an endpoint with `default-egress: allow-named` learned, in the endpoint's own scope. */
 export interface NamedSelector {
   readonly kind: 'named'
   readonly id: SelectorId
@@ -51,7 +54,7 @@ export interface NamedSelector {
 export interface EndpointSelector {
   readonly kind: 'endpoints'
   readonly id: SelectorId
-  /** `app=a,!tier`; `*` selects every known one. */
+  /** For example `app=a,!tier`. `*` selects all known endpoints and external resources. */
   readonly text: string
   readonly selector: LabelSelector
   readonly identities: FewSet<Identity>
@@ -96,17 +99,17 @@ export class SelectorCache {
     return this.#byId.get(id)
   }
 
-  /** The selector of a spec, without a new reference. */
+  /** Returns the selector of a spec, without a new reference. */
   find(spec: SelectorSpec): Selector | undefined {
     return this.#byKey.get(keyOf(spec.kind, textOf(spec)))?.selector
   }
 
-  /** The selector of one label: an FQDN selector, or the one of learned addresses. */
+  /** Returns the FQDN selector of a `fqdn:` label, or the named selector for `reserved:named`. */
   byLabel(text: string): Selector | undefined {
     return this.#byKey.get(text === NAMED_LABEL ? NAMED_KEY : text)?.selector
   }
 
-  /** A counted reference; `added` when the selector is new. */
+  /** Returns a counted reference to the selector of a spec. `added`: there was no such selector before. */
   acquire(spec: SelectorSpec): { readonly selector: Selector; readonly added: boolean } {
     const text = textOf(spec)
     const key = keyOf(spec.kind, text)
@@ -122,7 +125,7 @@ export class SelectorCache {
     return { selector, added: true }
   }
 
-  /** Gives a reference back; true when the selector is gone. */
+  /** Releases a reference. Returns true if it was the last one, so that the selector was removed. */
   release(selector: Selector): boolean {
     const key = keyOf(selector.kind, selector.text)
     const counted = this.#byKey.get(key)
@@ -139,7 +142,7 @@ export class SelectorCache {
     return true
   }
 
-  /** Registers an identity that came into use; returns the selectors that select it. */
+  /** Registers an identity that came into use. Returns the selectors that select it. */
   addIdentity(id: Identity, setId: number): readonly Selector[] {
     const set = this.#sets.get(setId)
     this.#byLabels.addIdentity(id, set)
@@ -152,7 +155,7 @@ export class SelectorCache {
     return selectors
   }
 
-  /** The selectors that select a label set, whether an identity has it or not. */
+  /** Returns the selectors that select a label set. No identity needs to have this set. */
   selectorsFor(setId: number): readonly Selector[] {
     return this.#selecting(this.#sets.get(setId))
   }
@@ -181,7 +184,7 @@ export class SelectorCache {
     const prefix = set.cidr?.prefix
     if (prefix !== undefined) selectors.push(...this.#byCidr.selectorsFor(prefix))
     selectors.push(...this.#byLabels.selectorsFor(set))
-    // An exact copy, because an array that grew by pushing keeps spare memory.
+    // The copy has no spare memory, unlike an array that grew by `push`.
     return selectors.slice()
   }
 
@@ -190,7 +193,7 @@ export class SelectorCache {
     const identities = new FewSet<Identity>()
     if (spec.kind === 'fqdn') {
       const { kind, pattern } = spec
-      // The key is also its label.
+      // The key of an FQDN selector is also its label.
       return { kind, id, text, label: key, pattern, identities }
     }
     if (spec.kind === 'named') return { kind: spec.kind, id, text, identities }
@@ -242,14 +245,14 @@ function labelOf(selector: FqdnSelector | NamedSelector): string {
   return selector.kind === 'named' ? NAMED_LABEL : selector.label
 }
 
-/** The label of a selector by name. */
+/** Returns the key of a selector. For an FQDN selector it equals the label. */
 function keyOf(kind: Selector['kind'], text: string): string {
   return `${kind}:${text}`
 }
 
 const NAMED_KEY = keyOf('named', NAMED_LABEL)
 
-/** The key of the selector of one label; undefined when no selector selects by that label alone. */
+/** Returns the key of the selector that selects by this one label. Undefined: no selector selects by one such label. */
 function keyOfLabel({ kind, text }: Label): string | undefined {
   if (kind === 'fqdn') return text
   return text === NAMED_LABEL ? NAMED_KEY : undefined

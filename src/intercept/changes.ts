@@ -1,7 +1,7 @@
-// Changes of what interception stands on, in this network namespace: our nftables rules and interfaces, which the kernel
-// reports, and the routing of TPROXY, which is read. The kernel does not report every route that goes (those of an interface
-// that goes down, for one), and on a busy host it reports thousands of routes of others. One reading takes some ten system
-// calls and starts no process.
+// InterceptChanges detects changes that can break interception in this network namespace. The kernel reports changes of
+// namegate's nftables rules and of interfaces. The routing of TPROXY is read and compared, because the kernel does not report
+// every lost route (for example, the routes of an interface that goes down). On a busy host the kernel would also report
+// thousands of other programs' routes. One reading takes some ten system calls and starts no process.
 
 import { loadConntrack, loadPosix } from '../native/native.ts'
 import type { InterceptPlan } from './plan.ts'
@@ -9,19 +9,21 @@ import { TABLE } from './nft-script.ts'
 import { LAST, PROTOCOL } from './routing.ts'
 
 export interface InterceptChanges {
-  /** Whether our rules of nftables or interfaces changed since the last call. */
+  /** Returns true if namegate's nftables rules or any interface changed since the last call. */
   hasChanged(): boolean
   /**
-   * Whether routing rules or routes differ from the last call: ours, and those that could take queries elsewhere. True the
-   * first time.
+   * Returns true if routing rules or routes differ from the last call: namegate's own, and those that could take queries
+   * elsewhere. The first call returns true.
    */
   hasRoutingChanged(): boolean
   /**
-   * Whether there was a transaction of nftables since the last call, by anyone and of any table. It is asked of the kernel, so
-   * it holds where events are lost. True where the kernel does not say.
+   * Returns true if any program made any nftables transaction since the last call. This call asks the kernel for a counter, so it
+   * also works where events were lost. It returns true if the kernel does not report the counter.
    */
   hasGenerationChanged(): boolean
-  /** Calls `onChange` while there is a change that `hasChanged` reports; false when some changes cannot be heard. */
+  /**
+   * Calls `onChange` while there is a change that `hasChanged` reports. Returns false if the kernel does not report some changes.
+   */
   listen(onChange: () => void): boolean
   stop(): void
 }
@@ -34,13 +36,13 @@ export const NO_CHANGES: InterceptChanges = {
   stop: () => undefined,
 }
 
-/** Ours take some 600 octets. */
+/** namegate's own routing takes some 600 octets. */
 const ROUTING_OCTETS = 8192
 
 export function openChanges(plan: InterceptPlan): InterceptChanges {
   const [conntrack, posix] = [loadConntrack(), loadPosix()]
   const [rules, links] = [conntrack.rulesWatch(), posix.linkSocket()]
-  // Held here, because a watch that is garbage-collected hears nothing more.
+  // The watches are kept here, because a garbage-collected watch reports nothing.
   let watches: readonly (object | number)[] = []
   let routing: Buffer | undefined
   let generation = -1
@@ -52,14 +54,14 @@ export function openChanges(plan: InterceptPlan): InterceptChanges {
   const { table, mark } = plan
   return {
     hasChanged: () => {
-      const ofRules = rules >= 0 && conntrack.rulesNews(rules, TABLE) !== 0
+      const ofRules = rules >= 0 && conntrack.rulesChanged(rules, TABLE) !== 0
       const ofLinks = links < 0 ? [] : posix.linkDrain(links)
       return ofRules || typeof ofLinks === 'number' || ofLinks.length > 0
     },
     hasRoutingChanged: () => {
       const size = posix.routingRead(Number(PROTOCOL), table, mark, LAST, into)
       const now = into.subarray(0, Math.max(size, 0))
-      // A reading that fails (no descriptor left) is repeated at the next call.
+      // If a reading fails (no free descriptor), the next call reads again.
       if (size < 0 || routing?.equals(now) === true) return false
       routing = Buffer.from(now)
       return true

@@ -1,8 +1,9 @@
-// Interception as the daemon runs it. The daemon puts the rules in at its start and takes them out at an orderly stop, where
-// the config says so. In between it follows interfaces, and looks again when nftables or the routing of TPROXY changes. Rules
-// of `namegate intercept up` are kept the same way. A part that another program removed is put back, counted and logged.
-// One task runs at a time, off the packet path. A failure is kept in the state, logged and tried again; DNS of intercepted
-// clients stays closed meanwhile.
+// Interception keeps the rules of interception in the kernel while the daemon runs. If the config says so, it installs the rules
+// at the start and removes them at an orderly stop. In between it follows interfaces, and checks the rules when nftables or the
+// routing of TPROXY changes. It keeps rules of `namegate intercept up` in the same way. If another program removes a part,
+// Interception puts the part back, counts the repair and logs it. One task runs at a time, off the packet path. After a failure,
+// Interception keeps the failure in its state, logs it and tries again. Until the repair, DNS of intercepted clients stays
+// blocked.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
@@ -15,10 +16,10 @@ import { aboutOf, type Rules } from './rules.ts'
 export type InterceptionState =
   /** No listener has a transparent mode. */
   | { readonly kind: 'off' }
-  /** Listeners are there, rules are not: nothing is redirected to them. */
+  /** Listeners exist but rules do not, so no query is redirected. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'in-force'; readonly notes: readonly string[] }
-  /** Rules of another config. */
+  /** The rules in force belong to another config. */
   | { readonly kind: 'other'; readonly about: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
@@ -27,38 +28,38 @@ export interface InterceptionOptions {
   readonly onStart: boolean
   readonly onExit: 'closed' | 'open'
   readonly rules: Rules
-  /** Runs alone among all that change interception on this host. */
+  /** Runs `work` while no other task on this host changes interception. */
   readonly alone: (work: () => Promise<void>) => Promise<void>
   readonly changes: InterceptChanges
   readonly clock: Clock
   readonly log: Log
 }
 
-/** From a change to the look that follows, because changes seldom come alone: where rules follow interfaces. */
+/** Milliseconds from a change to the check, where rules follow interfaces. Changes often come in groups. */
 const WATCH_MS = 50
-/** The same, where the rules follow no interface. */
+/** Milliseconds from a change to the check, where the rules follow no interface. */
 const SLOW_WATCH_MS = 1000
-/** From one reading of the routing to the next. */
+/** Milliseconds between two readings of the routing. */
 const ROUTING_MS = 1000
-/** From one look to the next where transactions of nftables were not reported as changes: a safety net. */
+/** Milliseconds between two readings of the transaction counter, a safety net for changes that were not reported. */
 const GENERATION_MS = 3000
-/** From a failure to the next try, where no change comes before. */
+/** Milliseconds from a failure to the next try, if no change comes earlier. */
 const RETRY_MS = 5000
 
 export class Interception {
-  /** How often a part was put back that another program removed. */
+  /** How often Interception put back a part that another program had removed. */
   readonly counters = { repairs: 0 }
   readonly #options: InterceptionOptions
   #state: InterceptionState
   #endpoints: readonly string[] = []
   #isDue = false
   #work: Promise<void> | undefined
-  /** The next look. */
+  /** The next check. */
   #timer: Timer | undefined
   #retry: Timer | undefined
   #routing: Timer | undefined
   #generation: Timer | undefined
-  /** The routing changed, and has not been seen complete since. */
+  /** True from a change of the routing until a check has found the routing complete. */
   #isRoutingDue = false
   #isStarted = false
 
@@ -71,21 +72,21 @@ export class Interception {
     return this.#state
   }
 
-  /** Undefined when no listener has a transparent mode. */
+  /** True while the rules are in force. Undefined if no listener has a transparent mode. */
   get isInForce(): boolean | undefined {
     return this.#state.kind === 'off' ? undefined : this.#state.kind === 'in-force'
   }
 
   /**
-   * When listeners are bound and policy is in force. `endpoints`: names of endpoints' interfaces (hook side
-   * ingress), whether there or not. Throws UnavailableError when `on-start` cannot be had.
+   * Starts when listeners are bound and policy is in force. `endpoints` are the names of endpoints' interfaces (hook side
+   * ingress); an interface need not exist yet. Throws UnavailableError if `on-start` is set and the rules cannot be installed.
    */
   async start(endpoints: readonly string[]): Promise<void> {
     const { plan, onStart, alone, clock, changes } = this.#options
     if (plan === undefined) return
     this.#endpoints = endpoints
     await alone(async () => await (onStart ? this.#up(plan) : this.#look(plan)))
-    this.#tell()
+    this.#report()
     this.#isStarted = true
     const watchMs = plan.tproxy.length > 0 ? WATCH_MS : SLOW_WATCH_MS
     const hear = (): void => {
@@ -100,18 +101,18 @@ export class Interception {
       this.#routing = clock.every(ROUTING_MS, () => {
         const isRoutingChanged = changes.hasRoutingChanged()
         if (isRoutingChanged) this.#isRoutingDue = true
-        // A failure is tried again after RETRY_MS.
+        // After a failure, the next try follows RETRY_MS later.
         if (isRoutingChanged || (this.#isRoutingDue && this.#state.kind !== 'failed')) this.#begin()
       })
   }
 
-  /** Endpoints or links came or went. Returns at once. */
+  /** The daemon calls this when endpoints or links appear or disappear. Returns at once. */
   interfacesChanged(endpoints: readonly string[]): void {
     this.#endpoints = endpoints
     if (this.#isStarted) this.#begin()
   }
 
-  /** Another process takes over: the rules stay in force. */
+  /** Another process takes over, so the rules stay in force. */
   release(): void {
     if (!this.#isStarted) return
     this.#isStarted = false
@@ -120,7 +121,7 @@ export class Interception {
     this.#isDue = false
   }
 
-  /** The end of the process; an orderly one may open DNS again. */
+  /** Ends with the process. An orderly stop removes the rules if `intercept.on-exit` says so. */
   async stop(): Promise<void> {
     const { plan, onExit, rules, alone, log } = this.#options
     if (!this.#isStarted) return
@@ -143,7 +144,7 @@ export class Interception {
     })
   }
 
-  /** Looks again; a call during a look causes one more look after it. */
+  /** Starts a check. A call during a check causes one more check after it. */
   #begin(): void {
     this.#isDue = true
     this.#work ??= this.#workOff().finally(() => (this.#work = undefined))
@@ -163,7 +164,7 @@ export class Interception {
           reason: messageOf(error),
         }
       }
-      if (this.#state.kind !== before) this.#tell()
+      if (this.#state.kind !== before) this.#report()
     }
     if (this.#state.kind === 'failed' && this.#isStarted) this.#tryAgain()
   }
@@ -180,7 +181,7 @@ export class Interception {
     this.#state = { kind: 'in-force', notes }
   }
 
-  /** Repairs our rules; puts back what another program removed where the config asks for it. */
+  /** Repairs namegate's rules. If the config asks for `on-start`, installs rules that another program removed. */
   async #look(plan: InterceptPlan): Promise<void> {
     const { rules, onStart } = this.#options
     const found = await rules.inForce()
@@ -189,35 +190,35 @@ export class Interception {
       this.#state = { kind: 'absent' }
       if (!onStart) return
       await this.#up(plan)
-      this.#tellRepaired([`nft table inet ${TABLE}`])
+      this.#reportRepaired([`nft table inet ${TABLE}`])
     } else if (found.about === aboutOf(plan)) {
       const isRoutingDue = this.#isRoutingDue
       if (isRoutingDue) await this.#mendRouting(plan)
       await rules.update(plan, this.#endpoints, found)
-      if (found.damage.length > 0) this.#tellRepaired(found.damage)
+      if (found.damage.length > 0) this.#reportRepaired(found.damage)
       if (isRoutingDue) await this.#lookForForeignRouting(plan)
       const notes = this.#state.kind === 'in-force' ? this.#state.notes : plan.notes
       this.#state = { kind: 'in-force', notes }
     } else {
       this.#state = { kind: 'other', about: found.about }
       if (!onStart) return
-      // One daemon alone keeps interception in a network namespace, so these rules are of no other one.
+      // One daemon keeps interception in a network namespace, so these rules belong to no other daemon.
       await this.#up(plan)
-      this.#tellRepaired([`nft table inet ${TABLE} (of another configuration: ${found.about})`])
+      this.#reportRepaired([`nft table inet ${TABLE} (of another configuration: ${found.about})`])
     }
   }
 
-  /** Rules without their routing deliver no query. */
+  /** Puts back missing routing, because the rules deliver no query without it. */
   async #mendRouting(plan: InterceptPlan): Promise<void> {
     const { rules, changes } = this.#options
     const missing = await rules.mendRouting(plan)
-    if (missing.length > 0) this.#tellRepaired(missing)
-    // A change is a difference from the last reading. That reading may show the damage, and the same damage again would be no
-    // change: so the routing is complete only when nothing was missing in the reading.
+    if (missing.length > 0) this.#reportRepaired(missing)
+    // `hasRoutingChanged` compares with the last reading. If that reading already shows the damage, the same damage later would
+    // be no change. So the routing is complete only if nothing was missing and the reading did not change.
     this.#isRoutingDue = missing.length > 0 || changes.hasRoutingChanged()
   }
 
-  /** Reports routing of others by throwing UnavailableError, again and again until it is gone; never removes it. */
+  /** Throws UnavailableError while routing of other programs is in the way. Never removes that routing. */
   async #lookForForeignRouting(plan: InterceptPlan): Promise<void> {
     const { rules } = this.#options
     try {
@@ -228,13 +229,13 @@ export class Interception {
     }
   }
 
-  #tellRepaired(missing: readonly string[]): void {
+  #reportRepaired(missing: readonly string[]): void {
     this.counters.repairs++
-    const message = 'somebody else took away what brings queries to namegate: put back'
+    const message = 'another program removed parts of the interception: put back'
     this.#options.log.warn({ fault: missing.join(', '), count: missing.length }, message)
   }
 
-  #tell(): void {
+  #report(): void {
     const { log } = this.#options
     const state = this.#state
     switch (state.kind) {
@@ -258,7 +259,7 @@ export class Interception {
   }
 }
 
-/** The state in one line, for `status`; undefined when no listener has a transparent mode. */
+/** Returns the state in one line for `status`, or undefined if no listener has a transparent mode. */
 export function describeInterception({
   state,
   counters,

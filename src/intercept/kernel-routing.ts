@@ -1,5 +1,5 @@
-// The routing of TPROXY in the kernel, by ip(8): which of our steps are there, which are missing, and which foreign rules are
-// in the way. routing.ts defines the steps. The caller holds the lock (state/lock.ts).
+// KernelRouting reads and changes the routing of TPROXY with ip(8). It finds which steps exist, which are missing, and which
+// rules of other programs are in the way. routing.ts defines the steps. The caller holds the lock (state/lock.ts).
 
 import { UnavailableError } from '../core/errors.ts'
 import type { Family } from '../core/ip.ts'
@@ -24,13 +24,13 @@ export class KernelRouting {
     this.#run = run
   }
 
-  /** Steps of the plan that are missing, in the order in which they are made. */
+  /** The steps of the plan that are missing, in the order in which they are made. */
   async missing(plan: InterceptPlan): Promise<readonly RoutingStep[]> {
     const found = await this.#foundAll()
     return routingSteps(plan).filter((step) => !has(found, step))
   }
 
-  /** Makes and returns the missing steps, and removes those of another plan. `undo` receives the reverse of each step. */
+  /** Makes the missing steps and returns them, and removes steps of another plan. Adds the reverse of each step to `undo`. */
   async make(
     plan: InterceptPlan,
     undo: (() => Promise<unknown>)[],
@@ -49,7 +49,7 @@ export class KernelRouting {
     return missing
   }
 
-  /** Removes all our routing, of any config; returns whether there was any. */
+  /** Removes all of namegate's routing, of any config. Returns true if there was any. */
   async remove(): Promise<boolean> {
     let removed = false
     for (const family of BOTH) {
@@ -61,7 +61,7 @@ export class KernelRouting {
     return removed
   }
 
-  /** Throws UnavailableError when a foreign rule or route is in the way. */
+  /** Throws UnavailableError if a rule or route of another program is in the way. */
   async lookAround(plan: InterceptPlan): Promise<void> {
     if (plan.tproxy.length === 0) return
     for (const family of plan.families) {
@@ -80,7 +80,7 @@ export class KernelRouting {
     const route = code === 0 ? foreignRoute(stdout) : undefined
     return route === undefined
       ? undefined
-      : `routing table ${plan.table} has a route of somebody else (${route}): give intercept.table a free number`
+      : `routing table ${plan.table} has a route of another program (${route}): give intercept.table a free number`
   }
 
   async #foundAll(): Promise<readonly RoutingStep[]> {
@@ -97,12 +97,12 @@ export class KernelRouting {
   }
 }
 
-/** For people: `ip -4 rule pref 54 fwmark 0x4e47 lookup 20039 protocol 78`. */
+/** Returns a text for people, such as `ip -4 rule pref 54 fwmark 0x4e47 lookup 20039 protocol 78`. */
 export function routingText({ add: [family, object, , ...words] }: RoutingStep): string {
   return ['ip', family, object, ...words].join(' ')
 }
 
-/** A foreign rule or route is where ours must be. */
+/** Makes the error for a rule or route of another program that is where namegate's must be. */
 export function inTheWay(reason: string): UnavailableError {
   return new UnavailableError(`Cannot intercept: ${reason}`)
 }

@@ -1,19 +1,20 @@
-// Digests of the rules as they were put in, part by part: a table, a chain with its rules, a set that never changes. The
-// digests are kept in the kernel beside the rules, as comments in a chain that no packet comes to, so that any later process
-// (the daemon, its successor, `intercept show`) sees which part was changed. A digest is made from what nft(8) lists right
-// after the rules were put in, and compared with what it lists later. Another version of nft may list the same rule in other
-// words; then only the number of rules counts. Sets of interfaces are left out, because they follow the interfaces.
+// This file makes digests of the installed rules, one digest per part. A part is a table, a chain with its rules, or a set that
+// never changes. The kernel keeps the digests beside the rules, as comments in a chain that no packet enters. So any later
+// process (the daemon, its successor, `intercept show`) can see which part was changed. A digest is made from what nft(8) lists
+// right after the rules were installed, and compared with what nft lists later. Another version of nft can list the same rule in
+// other words, so then only the number of rules is compared. Sets of interfaces have no digest, because they follow the
+// interfaces.
 
 import { createHash } from 'node:crypto'
 import { DIGESTS_CHAIN, TABLE } from './nft-script.ts'
 import { fieldOf } from './targets.ts'
 
-/** A part as it is now, or as its digest says it was. */
+/** A part, either as it is now or as its digest recorded it. */
 export interface Part {
-  /** Of a chain; 0 otherwise. */
+  /** The number of rules of a chain; 0 for other parts. */
   readonly rules: number
   readonly digest: string
-  /** Of nft(8), which says what was digested. */
+  /** The version of nft(8) that listed the part. */
   readonly version: string
 }
 
@@ -23,7 +24,7 @@ export type Parts = ReadonlyMap<string, Part>
 const DIGEST_DIGITS = 16
 const DIGEST = /^((?:table|chain|set) \S+(?: \S+)?) (\d+) ([0-9a-f]+) (\S+)$/
 
-/** The parts among the items of `nft -j list table` for our tables. */
+/** The parts among the items of `nft -j list table` for namegate's tables. */
 export function partsOf(items: readonly unknown[]): Parts {
   const texts = new Map<string, string[]>()
   const rules = new Map<string, number>()
@@ -68,20 +69,20 @@ export function digestScript(parts: Parts): string {
   return `add chain ${chain}\nflush chain ${chain}\n${rules.join('')}`
 }
 
-/** Parts that differ from their digests, for people; empty when all agree. */
+/** The parts that differ from their digests, as text for people. Empty if all parts agree. */
 export function damageOf(parts: Parts, digests: Parts): readonly string[] {
   if (digests.size === 0) return [textOf(`chain inet ${DIGESTS_CHAIN}`)]
   const added = [...parts.keys()].filter((name) => !digests.has(name))
   return [
     ...[...digests].flatMap(([name, was]) => differenceOf(name, was, parts)),
-    ...added.map((name) => `${textOf(name)} (not sealed)`),
+    ...added.map((name) => `${textOf(name)} (without digest)`),
   ]
 }
 
 function differenceOf(name: string, was: Part, parts: Parts): readonly string[] {
   const part = parts.get(name)
   if (part === undefined) {
-    // With a table everything in it is gone: said once.
+    // If a whole table is gone, only the table is reported.
     const table = `table ${name.split(' ')[1]}`
     return name === table || parts.has(table) ? [textOf(name)] : []
   }
@@ -90,13 +91,13 @@ function differenceOf(name: string, was: Part, parts: Parts): readonly string[] 
   return isSame ? [] : [`${textOf(name)} (changed)`]
 }
 
-/** `nft chain inet namegate_intercept queries` */
+/** For example `nft chain inet namegate_intercept queries`. */
 function textOf(part: string): string {
   const [kind, family, ...rest] = part.split(' ')
   return ['nft', kind, family, TABLE, ...rest].join(' ')
 }
 
-/** What an item belongs to, and what of it counts: no handles, no packets. */
+/** The part to which an item belongs, and the fields to digest, without handles and packet counters. */
 function partOf(item: unknown): readonly [name: string, text: string] | undefined {
   const [table, set] = [fieldOf(item, 'table'), fieldOf(item, 'set')]
   const [chain, rule] = [fieldOf(item, 'chain'), fieldOf(item, 'rule')]

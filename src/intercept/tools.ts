@@ -1,13 +1,14 @@
-// nft(8) and ip(8) as a port. Off the packet path and asynchronous, so that answers continue while a tool works. An error of a
-// tool becomes one line with the remedy.
+// This file runs nft(8) and ip(8). A tool runs asynchronously and off the packet path, so DNS answers continue while it works.
+// Each tool has a time limit. An error of a tool becomes one line with the remedy.
 
 import { spawn } from 'node:child_process'
+import { systemClock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 
 export type Tool = 'nft' | 'ip' | 'sh'
 
 export interface ToolResult {
-  /** -1: it could not be started, or a signal ended it. */
+  /** -1: the tool could not be started, or a signal ended it. */
   readonly code: number
   readonly stdout: string
   readonly stderr: string
@@ -16,7 +17,9 @@ export interface ToolResult {
 export type RunTool = (tool: Tool, args: readonly string[], input?: string) => Promise<ToolResult>
 
 const NOT_FOUND = 'ENOENT'
-/** Folders of administrators' tools, which are not in every user's path. */
+/** A tool lists the rules of 100,000 services in a few seconds. */
+const TOOL_LIMIT_MS = 30_000
+/** Folders of administrators' tools, which not every user's path contains. */
 const MORE_PATHS = '/usr/local/sbin:/usr/sbin:/sbin'
 const PACKAGES: Readonly<Record<Tool, string>> = {
   nft: 'nftables',
@@ -24,23 +27,49 @@ const PACKAGES: Readonly<Record<Tool, string>> = {
   sh: 'dash',
 }
 
-export const runTool: RunTool = async (tool, args, input = '') =>
-  await new Promise((done) => {
-    const env = { ...process.env, LC_ALL: 'C', PATH: `${process.env['PATH'] ?? ''}:${MORE_PATHS}` }
-    const child = spawn(tool, [...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
-    let [stdout, stderr] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-    child.stdin.on('error', () => undefined)
-    child.on('error', (error) => {
-      const isMissing = 'code' in error && error.code === NOT_FOUND
-      done({ code: -1, stdout: '', stderr: isMissing ? NOT_FOUND : error.message })
+/** Returns a runner that ends a tool after `limitMs` milliseconds and then rejects with UnavailableError. */
+export function toolRunner(limitMs: number): RunTool {
+  return async (tool, args, input = '') =>
+    await new Promise((done, fail) => {
+      const env = {
+        ...process.env,
+        LC_ALL: 'C',
+        PATH: `${process.env['PATH'] ?? ''}:${MORE_PATHS}`,
+      }
+      const child = spawn(tool, [...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
+      const limit = systemClock.after(limitMs, () => {
+        child.kill('SIGKILL')
+        // A process that the tool started can still hold the other ends of the pipes.
+        for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+        fail(tooSlow(tool, limitMs))
+      })
+      let [stdout, stderr] = ['', '']
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+      child.stdin.on('error', () => undefined)
+      child.on('error', (error) => {
+        limit.cancel()
+        const isMissing = 'code' in error && error.code === NOT_FOUND
+        done({ code: -1, stdout: '', stderr: isMissing ? NOT_FOUND : error.message })
+      })
+      child.on('close', (code) => {
+        limit.cancel()
+        done({ code: code ?? -1, stdout, stderr })
+      })
+      child.stdin.end(input)
     })
-    child.on('close', (code) => done({ code: code ?? -1, stdout, stderr }))
-    child.stdin.end(input)
-  })
+}
 
-/** Runs a tool that must succeed; returns its stdout. */
+export const runTool = toolRunner(TOOL_LIMIT_MS)
+
+function tooSlow(tool: Tool, limitMs: number): UnavailableError {
+  const remedy = 'try again, and look for a process that holds up nftables or routing'
+  return new UnavailableError(
+    `Cannot run ${tool}: it did not end within ${limitMs} ms and was ended: ${remedy}`,
+  )
+}
+
+/** Runs a tool that must succeed. Returns its stdout. */
 export async function mustRun(
   run: RunTool,
   tool: Tool,
@@ -52,7 +81,7 @@ export async function mustRun(
   return result.stdout
 }
 
-/** One line with the failure and the remedy. */
+/** Returns one line with the failure and the remedy. */
 export function toolError(
   tool: Tool,
   args: readonly string[],

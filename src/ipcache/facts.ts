@@ -1,10 +1,11 @@
-// Facts: (prefix, owner kind, owner) -> labels, one row each in typed arrays, linked per prefix. Facts are all that is stored about
-// addresses; everything else is derived from them. An owner is a number whose meaning its kind's writer knows (a name, a policy, an
-// endpoint ...).
+// Facts holds the facts (prefix, owner kind, owner) -> labels. Each fact is one row in typed arrays, and the facts of a prefix are a
+// linked list. Facts are all that is stored about addresses; everything else is derived from the facts. An owner is a number. Its meaning
+// depends on the kind of the owner: for a name it is the row of the name, for an endpoint the number of the endpoint, and so on.
 
-import { put, Slots } from '../core/tables/slots.ts'
+import { RowLists } from '../core/tables/row-lists.ts'
+import { Slots } from '../core/tables/slots.ts'
 
-/** Order is precedence: for the same key the earlier kind wins (docs/spec/semantics 3). */
+/** The order is the precedence. If two owners give the same key different values, the earlier kind wins (docs/spec/semantics 3). */
 export const OWNER_KINDS = ['node', 'endpoint', 'resource', 'name', 'policy', 'restored'] as const
 export type OwnerKind = (typeof OWNER_KINDS)[number]
 
@@ -21,41 +22,38 @@ export class Facts {
   readonly kind: Uint8Array
   readonly owner: Int32Array
   readonly set: Int32Array
+  /** The next and the previous fact of the same prefix. */
   readonly next: Int32Array
   readonly previous: Int32Array
+  readonly #ofPrefix: RowLists
 
-  constructor(options: { readonly capacity: number }) {
+  /** `firstOfPrefix`: a column of the prefixes, which this table writes. */
+  constructor(options: { readonly capacity: number; readonly firstOfPrefix: Int32Array }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
     this.prefix = new Int32Array(rows)
     this.kind = new Uint8Array(rows)
     this.owner = new Int32Array(rows)
     this.set = new Int32Array(rows)
-    this.next = new Int32Array(rows)
-    this.previous = new Int32Array(rows)
+    this.#ofPrefix = new RowLists({ rows: options.capacity, first: options.firstOfPrefix })
+    this.next = this.#ofPrefix.next
+    this.previous = this.#ofPrefix.previous
   }
 
-  /** Links a new fact in front of the prefix's list, whose first row it returns; 0 when the table is full. */
-  add(first: number, prefix: number, kind: number, owner: number, set: number): number {
+  /** Adds a fact at the front of its prefix's list. Returns the row of the fact, or 0 when the table is full. */
+  add(prefix: number, kind: number, owner: number, set: number): number {
     const row = this.slots.take()
     if (row === 0) return 0
     this.prefix[row] = prefix
     this.kind[row] = kind
     this.owner[row] = owner
     this.set[row] = set
-    put(this.next, row, first)
-    put(this.previous, row, 0)
-    if (first !== 0) this.previous[first] = row
+    this.#ofPrefix.add(prefix, row)
     return row
   }
 
-  /** Unlinks a fact; returns the first row of its prefix's list afterwards. */
-  remove(row: number, first: number): number {
-    const next = this.next[row]!
-    const previous = this.previous[row]!
-    if (next !== 0) this.previous[next] = previous
-    if (previous !== 0) this.next[previous] = next
+  remove(row: number): void {
+    this.#ofPrefix.remove(this.prefix[row]!, row)
     this.slots.free(row)
-    return previous === 0 ? next : first
   }
 }

@@ -1,10 +1,9 @@
-// The IPCache turns facts into the wanted identity of every prefix. Names (answers, expiry, relabel) and configuration (CIDRs of
-// policy, addresses of endpoints and of the node) write here; the committer reads. Always: the labels of a prefix are
-// derive(union of its facts, labels of its container), and a row holds one reference to the identity that it wants and one to the
-// identity that the datapath confirmed.
-//
-// A fact of a host touches that host only, with the views that endpoints have of it in scopes of their own. A fact of a shorter
-// prefix can touch everything inside it; `Rederive` passes over these rows in bounded slices.
+// The IPCache turns facts into the wanted identity of every prefix. The facts come from names (answers, expiry, relabelling) and from
+// configuration (CIDRs of policy, addresses of endpoints and of the node). The committer reads the identities. Two things always hold.
+// The labels of a prefix are derive(union of its facts, labels of its container). A row holds one reference to the identity that it
+// wants, and one to the identity that the datapath confirmed.
+// A fact about one address in the node's scope changes only the rows of this address: the node's row, and the rows in endpoints' own
+// scopes. A fact about a shorter prefix can change every row inside the prefix. `Rederive` then derives these rows in bounded slices.
 
 import { identity, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
@@ -16,26 +15,16 @@ import { DegradedRows } from './degraded-rows.ts'
 import { Facts, OWNER_NAME } from './facts.ts'
 import { PrefixTable } from './prefix-table.ts'
 
+/** The datapath's entry for the row may differ from the wanted one. */
 export const ROW_CHANGED = 1
+/** The datapath refused the row's entry. */
 export const ROW_REFUSED = 2
+/** The row's identity has fewer labels than the row. */
 export const ROW_DEGRADED = 4
-/** The datapath was given the row and has not confirmed or refused it yet. */
+/** A commit gave the row to the datapath, which has not confirmed or refused the row yet. */
 export const ROW_UNDER_WAY = 8
 
 const ROW_KEPT = ROW_CHANGED | ROW_UNDER_WAY
-
-export interface IpCacheOptions {
-  readonly labelSets: LabelSets
-  readonly allocator: Allocator
-  /** Prefixes of the node, and facts about them. */
-  readonly capacity: number
-  /** Addresses in endpoints' own scopes, and facts about them. */
-  readonly scopedCapacity: number
-  /** Text of an owner, which decides when two owners of one kind claim the same key. */
-  readonly ownerText: (kind: number, owner: number) => string
-  /** `policies.cidr-matches-endpoints`. Default: false. */
-  readonly knownHaveCidr?: boolean
-}
 
 export class IpCache {
   readonly prefixes: PrefixTable
@@ -46,66 +35,82 @@ export class IpCache {
   readonly #ownerText: (kind: number, owner: number) => string
   /** Rows whose entry in the datapath may differ from the wanted one. */
   #changed: number[] = []
-  /** Containers without facts: rows inside may still name them as their container. */
+  /** Rows of shorter prefixes without users. They stay until no row inside can have them as its `parent`. */
   readonly #retired = new Set<number>()
   readonly degraded = new DegradedRows()
-  /** Endpoint whose answer is being taken in and is charged for identities; 0 for none. */
+  /** The endpoint whose answer is being learned, 0 for none. New identities are counted for this endpoint. */
   asker = 0
   /** Containers whose labels changed since the last pass. */
   #changedContainers: number[] = []
   #conflicts = 0
 
-  constructor(options: IpCacheOptions) {
+  constructor(options: {
+    readonly labelSets: LabelSets
+    readonly allocator: Allocator
+    /** The most rows of the node, and the most facts about them. */
+    readonly capacity: number
+    /** The most rows in endpoints' own scopes, and the most facts about them. */
+    readonly scopedCapacity: number
+    /** Returns the text of an owner. If two owners of one kind give the same key different values, the smaller text wins. */
+    readonly ownerText: (kind: number, owner: number) => string
+    /** `policies.cidr-matches-endpoints`. Default: false. */
+    readonly knownHaveCidr?: boolean
+  }) {
     this.#sets = options.labelSets
     this.#allocator = options.allocator
     this.#ownerText = options.ownerText
     this.prefixes = new PrefixTable(options)
-    this.facts = new Facts({ capacity: options.capacity + options.scopedCapacity })
+    this.facts = new Facts({
+      capacity: options.capacity + options.scopedCapacity,
+      firstOfPrefix: this.prefixes.firstFact,
+    })
     this.deriver = new Deriver(options)
   }
 
-  /** How often two owners claimed the same key of one prefix. */
+  /** How often two owners gave the same key of one prefix different values. */
   get conflicts(): number {
     return this.#conflicts
   }
 
-  /** The row of an address, made when missing; 0 when the table is full. The caller then holds it. */
+  /**
+   * Returns the node's row of the address at `offset`, added when missing, or 0 when the table is full. The row is not freed before the
+   * caller calls `dropRow`.
+   */
   holdAddress(family: Family, octets: Uint8Array, offset: number): number {
     const row = this.prefixes.findOrAdd(family, octets, offset, widthOf(family))
     if (row !== 0) this.prefixes.users[row]!++
     return row
   }
 
-  /** Lets a row go that `holdAddress` gave. */
+  /** Gives back a row from `holdAddress`. Frees the row if nothing else uses it. */
   dropRow(row: number): void {
     this.prefixes.users[row]!--
     this.freeIfIdle(row)
   }
 
-  /** Adds a fact to a prefix; 0 when a table is full, and then nothing changed. */
+  /** Adds a fact to a prefix. Returns the row of the fact, or 0 when a table is full and nothing was changed. */
   addPrefixFact(prefix: Prefix, kind: number, owner: number, set: number): number {
     const row = this.prefixes.findOrAdd(prefix.family, prefix.octets, 0, prefix.length)
     return row === 0 ? 0 : this.addFact(row, kind, owner, set)
   }
 
-  /** Adds a name's fact to an endpoint's own view of an address, given the node's row; 0 as `addFact`. */
+  /** Adds a name's fact to an endpoint's own view of an address. `base`: the node's row of the address. Returns like `addPrefixFact`. */
   addScopedFact(scope: EndpointId, base: number, owner: number, set: number): number {
     const row = this.prefixes.findOrAddScoped(scope, base)
     return row === 0 ? 0 : this.addFact(row, OWNER_NAME, owner, set)
   }
 
-  /** Adds a fact to a row; 0 when the table is full, and then nothing changed. */
+  /** Adds a fact to a prefix's row. Returns the row of the fact, or 0 when the table is full and nothing was changed. */
   addFact(row: number, kind: number, owner: number, set: number): number {
     const { prefixes, facts } = this
     const first = prefixes.firstFact[row]!
-    const fact = facts.add(first, row, kind, owner, set)
+    const fact = facts.add(row, kind, owner, set)
     if (fact === 0) {
       this.freeIfIdle(row)
       return 0
     }
     this.#sets.retain(set)
     prefixes.users[row]!++
-    prefixes.firstFact[row] = fact
     if (first === 0 && prefixes.canContain(row)) prefixes.countContainer(row, 1)
     const simple = kind === OWNER_NAME && first !== 0
     if (simple && this.#sets.union(prefixes.own[row]!, set) === prefixes.own[row]) return fact
@@ -127,8 +132,8 @@ export class IpCache {
     const { prefixes, facts } = this
     const row = facts.prefix[fact]!
     const set = facts.set[fact]!
-    const first = facts.remove(fact, prefixes.firstFact[row]!)
-    prefixes.firstFact[row] = first
+    facts.remove(fact)
+    const first = prefixes.firstFact[row]!
     prefixes.users[row]!--
     if (first === 0 && prefixes.canContain(row)) prefixes.countContainer(row, -1)
     if (first === 0 || !this.#hasOtherFactLike(first, facts.kind[fact]!, set)) this.#recompute(row)
@@ -136,20 +141,20 @@ export class IpCache {
     this.freeIfIdle(row)
   }
 
-  /** Derives a row again after something around it changed; what a pass over all rows calls. */
+  /** Finds a row's container again and derives the row's labels. `Rederive` calls this for rows inside changed containers. */
   rederiveRow(row: number): void {
     this.prefixes.parent[row] = this.prefixes.findContainer(row)
     if (this.prefixes.firstFact[row] !== 0) this.#derive(row)
   }
 
-  /** Containers that changed since the last call: rows inside them are to be derived again. Each is kept until then. */
+  /** Returns the containers that changed since the last call. The caller derives the rows inside them again. */
   takeChangedContainers(): readonly number[] {
     const changed = this.#changedContainers
     if (changed.length > 0) this.#changedContainers = []
     return changed
   }
 
-  /** How many they are, those that changed twice counted twice. */
+  /** How many changes of containers `takeChangedContainers` would return. A container that changed twice is counted twice. */
   get changedContainers(): number {
     return this.#changedContainers.length
   }
@@ -158,14 +163,14 @@ export class IpCache {
     return this.#changedContainers.length > 0
   }
 
-  /** Forgets all but the first `count` of them. The pass that changed the others also derives what is inside them. */
+  /** Drops all changes of containers after the first `count`. `Rederive` made them, and derives the rows inside in the same pass. */
   keepChangedContainers(count: number): void {
     this.#changedContainers.length = count
   }
 
   /**
-   * Rows whose entry may differ from the datapath's, each once. The caller settles every row and then clears its ROW_CHANGED.
-   * The flag keeps the row from being freed before.
+   * Returns the rows whose wanted entry may differ from the datapath's, each row once. The caller brings every row to the datapath, and
+   * then clears the flag ROW_CHANGED of the row. A row with this flag is not freed.
    */
   takeChanged(): readonly number[] {
     const changed = this.#changed
@@ -178,7 +183,7 @@ export class IpCache {
     return this.#changed.length
   }
 
-  /** Gives up to `limit` degraded rows their whole label set, as far as numbers are free again. */
+  /** Checks up to `limit` degraded rows. A row gets the identity of its whole label set if a number is free for the set. */
   heal(limit: number): void {
     this.degraded.turn(limit, (row, asker) => {
       const set = this.prefixes.derived[row]!
@@ -194,7 +199,7 @@ export class IpCache {
     this.#changed.push(row)
   }
 
-  /** Frees a row that has no fact, no holder and no entry in the datapath. */
+  /** Frees a row if it has no users and no entry in the datapath. A row of a shorter prefix is freed later, by `freeRetired`. */
   freeIfIdle(row: number): void {
     const { prefixes } = this
     if (prefixes.users[row] !== 0 || prefixes.applied[row] !== 0) return
@@ -208,7 +213,7 @@ export class IpCache {
     if (base !== 0) this.dropRow(base)
   }
 
-  /** Frees containers that are gone. Call when a pass has given every row its container anew. */
+  /** Frees unused rows of shorter prefixes. Call when a pass has found the container of every row again. */
   freeRetired(): void {
     for (const row of this.#retired) {
       const idle = this.prefixes.users[row] === 0 && this.prefixes.applied[row] === 0
@@ -225,7 +230,7 @@ export class IpCache {
     return false
   }
 
-  /** Labels of the row's own facts from scratch, then what follows from them. */
+  /** Merges the row's facts again, and derives the row's labels and identity from the result. */
   #recompute(row: number): void {
     const { prefixes } = this
     prefixes.parent[row] = prefixes.findContainer(row)
@@ -261,7 +266,7 @@ export class IpCache {
     for (let own = first[row]!; own !== 0; own = next[own]!) this.rederiveRow(own)
   }
 
-  /** Points the row at the identity of its labels; none without facts. */
+  /** Gives the row the identity of the label set. `set` undefined: the row has no facts and gets no identity. */
   #want(row: number, set: number | undefined, addressClass: Identity, asker = this.asker): void {
     const { prefixes } = this
     const before = identity(prefixes.wanted[row]!)
@@ -284,7 +289,10 @@ export class IpCache {
     this.markChanged(row)
   }
 
-  /** The endpoint charged for a change without an answer: the owner of the row's scope, else the one charged before. */
+  /**
+   * Returns the endpoint for which a new identity counts when no answer asks for it. This is the endpoint of the row's own scope. For a
+   * row of the node it is the endpoint for which the degraded row counts, or else the endpoint for which the identity `before` counts.
+   */
   #chargedFor(row: number, before: Identity): number {
     const scope = this.prefixes.scoped.scope[row]!
     return scope === 0 ? (this.degraded.askerOf(row) ?? this.#allocator.askerOf(before)) : scope

@@ -1,15 +1,16 @@
-// Names that selectors of one policy set have, of which one is where another's alias leads. Policy goes by the name that
-// was asked (`dns.cname-match: question`), so a rule for the target permits nothing to who asks for the alias; and where
-// both are selected, each needs its own rule. Known only from chains that were recorded.
+// `lintAliases` finds names in `toFQDNs` that are the CNAME target of another name in `toFQDNs`. Policy uses the name that was asked
+// (`dns.cname-match: question`). So a rule for the target allows nothing to an endpoint that asks for the alias. Such names are found only
+// with the help of recorded CNAME chains.
 
 import { formatName, parseName } from '../core/name.ts'
 import { matches } from '../policy/match/pattern.ts'
 import type { Finding } from './finding.ts'
 import type { NameList, WrittenName } from './written-names.ts'
 
-/** Name asked -> names that its chain went through, lower case without final dot. */
+/** Name that was asked -> the other names of its CNAME chain. Names are lower case without final dot. */
 export type Aliases = ReadonlyMap<string, readonly string[]>
 
+/** Returns one finding for each exact name that is a CNAME target of other written names. */
 export function lintAliases(lists: readonly NameList[], aliases: Aliases): readonly Finding[] {
   const written = lists.filter(({ kind }) => kind === 'toFQDNs').flatMap(({ names }) => names)
   return written.flatMap((name) => {
@@ -34,8 +35,8 @@ function findingOf({ text, position }: WrittenName, aliases: readonly string[]):
   return {
     position,
     code: 'cname-target',
-    message: `${text} is where ${list} leads, which another selector has: policy goes by the name that is asked`,
-    remedy: `leave ${text} out unless somebody asks for it itself`,
+    message: `${text} is the CNAME target of ${list}, which another selector allows: policy uses the name that is asked, not the target`,
+    remedy: `remove ${text}, or keep it if an endpoint asks for this name itself`,
   }
 }
 

@@ -1,4 +1,5 @@
-// Doubtful policies: valid, but hardly intended. Pure; a finding never stops a policy from being loaded.
+// `lint` finds policies that are valid, but probably not what their author meant. A finding never prevents a policy from being loaded. The
+// functions have no side effects.
 
 import type { Fault } from '../core/errors.ts'
 import type { Policy } from '../policy/rule.ts'
@@ -13,20 +14,21 @@ import type { NameList } from './written-names.ts'
 
 export interface LintInput {
   readonly policies: readonly Policy[]
-  /** Names of all their files as they were written. */
+  /** The names in all policy files, as the files write them. */
   readonly names: readonly NameList[]
-  /** Labels of each endpoint; undefined: not known. */
+  /** The labels of each endpoint. Undefined when the endpoints are not known. */
   readonly endpoints: readonly (readonly string[])[] | undefined
-  /** Of each external resource, which peers may select as well. */
+  /** The labels of each resource. Peers can select resources as well as endpoints. */
   readonly resources?: readonly (readonly string[])[]
-  /** Recorded chains; undefined: not known. */
+  /** Recorded CNAME chains. Undefined when no chains were recorded. */
   readonly aliases: Aliases | undefined
+  /** True to report every pattern that has another meaning in some other policy engine, common patterns included. */
   readonly portable: boolean
-  /** What the loader read otherwise than it looks. */
+  /** The policy loader's notes on text that a reader can easily misunderstand. */
   readonly notes: readonly Fault[]
 }
 
-/** All findings in the order of the files. */
+/** Returns all findings, sorted by file name, line and column. */
 export function lint(input: LintInput): readonly Finding[] {
   const { policies, names, endpoints, resources = [], aliases, notes } = input
   return [
@@ -42,6 +44,6 @@ export function lint(input: LintInput): readonly Finding[] {
 }
 
 function readAs({ position, message }: Fault): Finding {
-  const remedy = 'write what is meant; Cilium reads it alike'
+  const remedy = 'write what is meant; Cilium reads the text in the same way'
   return { position, code: 'read-as', message, remedy }
 }

@@ -1,4 +1,5 @@
-// What is doubtful about single names and patterns. In other engines `*.` can mean several labels; here it means one.
+// `lintNames` finds doubtful names and patterns, each judged alone. In some other policy engines `*.` can match several DNS labels. In
+// namegate it matches one.
 
 import { parseAddress } from '../core/ip.ts'
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'
@@ -6,10 +7,11 @@ import type { Finding } from './finding.ts'
 import type { NameList, WrittenName } from './written-names.ts'
 
 export interface NameLintOptions {
-  /** Tells every pattern that some engine reads otherwise, the everyday ones with them. */
+  /** True to report every pattern that has another meaning in some other policy engine, common patterns included. */
   readonly portable: boolean
 }
 
+/** Returns the findings about the names of one list. */
 export function lintNames(list: NameList, options: NameLintOptions): readonly Finding[] {
   return list.names.flatMap((name) => [
     ...neverMatches(name),
@@ -21,19 +23,21 @@ export function lintNames(list: NameList, options: NameLintOptions): readonly Fi
 function neverMatches({ text, pattern, position }: WrittenName): readonly Finding[] {
   const code = 'never-matches'
   if (parseAddress(pattern.text) !== undefined) {
-    const message = `${text} is an address, and nobody asks for it as a name`
-    return [{ position, code, message, remedy: `write it under toCIDR, with its length` }]
+    const message = `${text} is an address, and programs do not ask DNS for an address`
+    return [
+      { position, code, message, remedy: `write the address under toCIDR, with its prefix length` },
+    ]
   }
-  // A star may stand for nothing, the leading ** for one label of one octet at least.
+  // The shortest match: a star can stand for no octet, and a leading ** stands for at least one DNS label of one octet.
   const lengths = pattern.labels.map((label) => label.replaceAll('*', '').length)
   if (lengths.some((length) => length > LABEL_OCTETS_MAX)) {
-    const message = `${text} has a label of more than ${LABEL_OCTETS_MAX} octets, which no name has`
-    return [{ position, code, message, remedy: 'write the label as it is, 1 to 63 octets' }]
+    const message = `${text} has a DNS label of more than ${LABEL_OCTETS_MAX} octets, so it matches no name`
+    return [{ position, code, message, remedy: 'write a DNS label of 1 to 63 octets' }]
   }
   const least = lengths.reduce((sum, length) => sum + Math.max(1, length) + 1, 1)
   if (least + (pattern.kind === 'below' ? 2 : 0) > NAME_OCTETS_MAX) {
-    const message = `${text} is longer than any name: ${NAME_OCTETS_MAX} octets as they are sent`
-    return [{ position, code, message, remedy: 'write the name as it is' }]
+    const message = `${text} is longer than a name can be: ${NAME_OCTETS_MAX} octets in a message`
+    return [{ position, code, message, remedy: 'write the name that is meant' }]
   }
   return []
 }
@@ -42,7 +46,7 @@ function enginesDiffer(
   { text, pattern, position }: WrittenName,
   { portable }: NameLintOptions,
 ): readonly Finding[] {
-  const tell = (message: string, remedy: string): readonly Finding[] => {
+  const finding = (message: string, remedy: string): readonly Finding[] => {
     return [{ position, code: 'engines-differ', message, remedy }]
   }
   const [first = '', ...rest] = text.toLowerCase().replace(/\.$/, '').split('.')
@@ -51,44 +55,47 @@ function enginesDiffer(
     rest.some((label) => label.includes('**')) ||
     (/[^*]\*\*|\*\*[^*]/.test(first) && base !== '')
   ) {
-    const message = `${text}: ** means one * here and stays inside its label; other engines let it span labels`
-    return tell(message, 'write one *; ** spans labels only as the whole first label')
+    const message = `${text}: here ** means the same as * and matches inside one DNS label; in other engines it matches several`
+    return finding(
+      message,
+      'write *; ** matches several DNS labels only if it is the whole first one',
+    )
   }
   if (/^\*+[^*]/.test(first) && base !== '') {
     const bare = `${first.replace(/^\*+/, '')}.${base}`
-    const message = `${text} matches ${bare} and every name that ends so in one label, as evil${bare}; Antrea takes any depth besides`
-    return tell(message, `write ${bare} and *.${bare}, or what is meant of them`)
+    const message = `${text} matches ${bare} and names such as evil${bare}; in Antrea it also matches names with more DNS labels`
+    return finding(message, `write ${bare} and *.${bare}, or only one of them`)
   }
   if (pattern.kind === 'globs' && first === '*' && rest[0] === '*') {
-    const message = `${text} matches exactly ${1 + rest.filter((each) => each === '*').length} labels in front; elsewhere one * is any depth`
-    return tell(
+    const message = `${text} matches exactly ${1 + rest.filter((each) => each === '*').length} DNS labels in front; in other engines one * matches any number`
+    return finding(
       message,
-      `write **.${rest.filter((each) => each !== '*').join('.')} when any depth is meant`,
+      `write **.${rest.filter((each) => each !== '*').join('.')} if any number of DNS labels is meant`,
     )
   }
   if (!portable || !text.includes('*')) return []
   if (pattern.kind === 'every') {
-    return tell(
-      `${text} matches every name at any depth; where a star is one label it does not`,
-      'name what is used',
+    return finding(
+      `${text} matches every name; in engines in which * is one DNS label it does not`,
+      'write the names that are used',
     )
   }
   if (first === '*') {
-    const message = `${text} matches exactly one label in front; Calico, Antrea and the NetworkPolicy API take one or more`
-    return tell(message, `write **.${base} where any depth is meant`)
+    const message = `${text} matches exactly one DNS label in front; in Calico, Antrea and the NetworkPolicy API it matches one or more`
+    return finding(message, `write **.${base} if any number of DNS labels is meant`)
   }
   return first === '**'
-    ? tell(
-        `${text} matches any depth; a Cilium that does not know it yet reads *.${base}`,
-        'keep it where namegate alone reads it',
+    ? finding(
+        `${text} matches one or more DNS labels in front; versions of Cilium that do not know ** read it as *.${base}`,
+        'keep it if only namegate reads this policy',
       )
     : []
 }
 
-/** Of `toFQDNs` alone: to ask for every name is what most policies allow. */
+/** Finds patterns for every name. Called for `toFQDNs` only, because in `rules.dns` such a pattern is usual. */
 function everyName({ text, pattern, position }: WrittenName): readonly Finding[] {
   if (pattern.kind !== 'every') return []
-  const message = `${text} under toFQDNs opens whatever any name that is asked leads to`
+  const message = `${text} under toFQDNs opens the addresses of every name that the endpoint asks for`
   return [{ position, code: 'allows-all', message, remedy: 'write the domains that are meant' }]
 }
 
@@ -104,7 +111,7 @@ function clusterService({ text, pattern, position }: WrittenName): readonly Find
     {
       position,
       code: 'cluster-service',
-      message: `${text} is a Service of the cluster: packets carry a pod's address when policy sees them, not the answer's`,
+      message: `${text} is a Service of the cluster: policy sees packets with the address of a pod, not with the address in the answer`,
       remedy: "write a toEndpoints rule with the labels of the Service's pods",
     },
   ]

@@ -1,5 +1,6 @@
-// Allow rules that deny rules revoke completely. A deny rule counts when its policy selects at least the endpoints of the allow
-// rule; audited policies revoke nothing yet. Ports are compared as the policy maps flatten them.
+// `lintShadows` finds allow rules that have no effect, because deny rules deny everything that the allow rule allows. A deny rule is
+// considered if its policy selects at least the endpoints of the allow rule's policy, and is not audited, because audited policies deny
+// nothing. Ports are compared by `flatten`, which also makes the entries of policy maps.
 
 import { containsPrefix } from '../core/ip.ts'
 import { EVERYTHING } from '../core/protocol.ts'
@@ -8,6 +9,7 @@ import { flatten, type Action, type Coverage } from '../policy/compile/flatten.t
 import type { LabelSelector, PeerSelector, Peers, Policy, Rule } from '../policy/rule.ts'
 import type { Finding } from './finding.ts'
 
+/** Returns one finding for each allow rule without effect. */
 export function lintShadows(policies: readonly Policy[]): readonly Finding[] {
   const denying = policies
     .filter(({ audited }) => audited !== true)
@@ -41,13 +43,13 @@ function lintRule(rule: Rule, denying: readonly Rule[]): readonly Finding[] {
     {
       position: rule.position,
       code: 'shadowed-by-deny',
-      message: `everything that this rule allows is denied at ${places}: deny beats allow`,
-      remedy: 'leave the rule out, or make the deny rule narrower',
+      message: `everything that this rule allows is denied at ${places}, because deny beats allow`,
+      remedy: 'remove the rule, or make the deny rule narrower',
     },
   ]
 }
 
-/** What a rule says of ports; entries with rules.dns open nothing. */
+/** Returns the ports of a rule as coverages. Entries with `rules.dns` open no port. */
 function coverages({ toPorts }: Rule, action: Action): readonly Coverage[] {
   if (toPorts === undefined) return [{ action, range: EVERYTHING, origin: 0 }]
   return toPorts
@@ -55,7 +57,7 @@ function coverages({ toPorts }: Rule, action: Action): readonly Coverage[] {
     .flatMap(({ ports }) => ports.map((range) => ({ action, range, origin: 0 })))
 }
 
-/** Whether everything that the peer can be is among those of a deny rule. */
+/** Returns true if a deny rule covers every address that the peer can have. `peer` undefined means any peer. */
 function coversPeer(denied: Peers, peer: PeerSelector | undefined): boolean {
   if (denied.kind === 'any') return true
   const entities = denied.selectors.flatMap((each) => (each.kind === 'entity' ? [each.entity] : []))
@@ -65,7 +67,7 @@ function coversPeer(denied: Peers, peer: PeerSelector | undefined): boolean {
     case undefined:
       return false
     case 'fqdn':
-      // Where a name leads to outside the cluster, which is what names are for.
+      // Assumes that the addresses of names are outside of the cluster.
       return isWorld
     case 'cidr':
       return (
@@ -94,7 +96,7 @@ function overlaps(a: Parameters<typeof containsPrefix>[0], b: typeof a): boolean
   return containsPrefix(a, b) || containsPrefix(b, a)
 }
 
-/** Whether a policy selects every endpoint that the other does, as far as that shows in what is written. */
+/** Returns true if `wide` selects every endpoint that `narrow` selects. Compares only the text of the selectors. */
 function selectsAtLeast(wide: Policy, narrow: Policy): boolean {
   if (wide.namespace !== undefined && wide.namespace !== narrow.namespace) return false
   return isWeaker(wide.selector, narrow.selector)

@@ -1,14 +1,16 @@
-// Wildcards among the names that stand beside them: one that matches a sibling makes that useless, and one whose fixed
-// part is a single label where all siblings have more is wider than they let one expect.
+// `lintSiblings` compares each pattern with the other names and patterns of its list. If a pattern matches another name of the list, this
+// name is useless. A pattern with at most one fixed DNS label at its end, such as `*.com`, is suspiciously wide if all other names have
+// more of them.
 
 import { parseName } from '../core/name.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { Finding } from './finding.ts'
 import type { NameList, WrittenName } from './written-names.ts'
 
-/** What stars of a pattern are tried with: no policy writes these. */
+/** Texts that replace the stars of a pattern to make sample names. Policies do not contain these texts. */
 const TRIED = ['q7-z', 'x_9q'] as const
 
+/** Returns the findings about the patterns of one list. */
 export function lintSiblings({ names }: NameList): readonly Finding[] {
   return names.flatMap((name) => {
     if (!name.text.includes('*')) return []
@@ -30,8 +32,8 @@ function coveringFinding(
   return {
     position,
     code: 'wider-than-siblings',
-    message: `${text} matches already what stands beside it: ${list}`,
-    remedy: `leave out ${list}, or write the names that are meant instead of ${text}`,
+    message: `${text} already matches other names of the same list: ${list}`,
+    remedy: `remove ${list}, or replace ${text} with the names that are meant`,
   }
 }
 
@@ -39,12 +41,12 @@ function wideFinding({ text, position }: WrittenName): Finding {
   return {
     position,
     code: 'wider-than-siblings',
-    message: `${text} is far wider than the names beside it`,
+    message: `${text} is far wider than the other names of its list`,
     remedy: 'write the domain that is meant',
   }
 }
 
-/** Whether every name that `inner` matches is matched by `outer`, tried on some. */
+/** Returns true if `outer` matches the names that `inner` matches. Tries sample names only. */
 export function coversPattern(outer: Pattern, inner: Pattern): boolean {
   if (outer.kind === 'every') return true
   if (inner.kind === 'every') return false
@@ -64,13 +66,13 @@ function samples({ kind, labels }: Pattern): readonly string[] {
   })
 }
 
-/** A whole top-level domain, or everything. */
+/** Returns true for a pattern that matches a whole top-level domain, or every name. */
 function isOpen(pattern: Pattern): boolean {
   const starred = pattern.labels.filter((label) => label.includes('*'))
   return fixedLabels(pattern) < 2 && starred.every((label) => /^\*+$/.test(label))
 }
 
-/** Labels without a star at the end of the pattern. */
+/** Returns how many DNS labels at the end of the pattern contain no star. */
 function fixedLabels({ labels }: Pattern): number {
   let count = 0
   while (count < labels.length && labels.at(-1 - count)?.includes('*') === false) count++

@@ -1,5 +1,6 @@
-// Rules that permit names over one of UDP and TCP alone. A resolver asks over UDP, and over TCP what was cut or forged there, so
-// names for one of them work only now and then. What the same policy permits over the other counts, whatever the peers.
+// `lintTransports` finds rules that permit a name over UDP but not over TCP, or over TCP but not over UDP. A resolver asks over UDP. It
+// asks again over TCP if the answer was truncated or suspicious. So a name that is permitted over one protocol works only sometimes. A name
+// is not reported if any rule of the same policy permits it over the other protocol, whatever peers the rule has.
 
 import { ANY_PROTOCOL, formatProtocol, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
 import { permitsEveryName } from '../policy/compile/dns-rules.ts'
@@ -13,6 +14,7 @@ const WHY: Readonly<Record<DnsProtocol, string>> = {
   [TCP]: 'queries over UDP, which resolvers send first, are refused',
 }
 
+/** Returns one finding for each rule of the policy with such a name. */
 export function lintTransports({ rules }: Policy): readonly Finding[] {
   return rules.flatMap((rule) => {
     const only = ([UDP, TCP] as const).find((protocol) => {
@@ -28,7 +30,7 @@ export function lintTransports({ rules }: Policy): readonly Finding[] {
 }
 
 function finding({ position }: Rule, protocol: DnsProtocol): Finding {
-  const message = `rules.dns is for ${formatProtocol(protocol)} alone: ${WHY[protocol]}`
+  const message = `rules.dns is for ${formatProtocol(protocol)} only: ${WHY[protocol]}`
   return { position, code: 'one-transport', message, remedy: 'write protocol: ANY' }
 }
 

@@ -1,18 +1,20 @@
-/* Helpers of all addons: they read arguments and make results. Only N-API (level 8) and C. Functions that can fail in the kernel
- * return a negative errno; an argument of the wrong kind throws a TypeError. */
+/* These helpers of all addons read arguments and make results. They use only N-API (level 8) and C. A function that fails in the
+ * kernel returns a negative errno. An argument of the wrong kind throws a TypeError. */
 #ifndef NAMEGATE_ADDON_H
 #define NAMEGATE_ADDON_H
 
 #define NAPI_VERSION 8
+#include <errno.h>
 #include <node_api.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_ARGUMENTS 10
 
-/* The arguments of one call. */
+/* The arguments of one call. `bad` is set when an argument was refused. */
 struct call {
 	napi_env env;
 	size_t count;
@@ -65,7 +67,7 @@ static inline void text(struct call *call, size_t index, char *into, size_t size
 		refuse(call, "a string of allowed length", index);
 }
 
-/* A typed array of at least `least` octets. */
+/* The octets of a typed array that has at least `least`. */
 static inline void *octets(struct call *call, size_t index, size_t least, size_t *size)
 {
 	void *data = NULL;
@@ -99,6 +101,16 @@ static inline napi_value string(napi_env env, const char *value)
 	napi_value result;
 	napi_create_string_utf8(env, value, NAPI_AUTO_LENGTH, &result);
 	return result;
+}
+
+/* close(fd) -> 0, or -errno. Every addon that returns descriptors exports this function. */
+static inline napi_value close_fd(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	if (call.bad)
+		return NULL;
+	return number(env, close(fd) < 0 ? -errno : 0);
 }
 
 struct export {

@@ -1,21 +1,19 @@
-// The proxy put together: listeners fill batches, the pipeline admits them, the upstream asks, the pipeline
-// settles what comes back, the responder sends it. Wiring only.
+// DnsProxy makes the parts of the proxy and connects them; it does nothing else. Listeners fill batches, the admission forwards
+// queries, the upstream asks servers, the settlement learns from answers and releases them, and the responder sends them.
 
-import type { Clock } from '../core/clock.ts'
+import { TurnClock, type Clock } from '../core/clock.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import { ServerIdentity } from '../enforcement/server-identity.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
-import { Arrivals, type Interfaces } from './pipeline/arrivals.ts'
-import { Backlog } from './pipeline/backlog.ts'
-import { ClientEndpoints } from './pipeline/client-endpoints.ts'
+import { Admission } from './pipeline/admit.ts'
+import { Arrivals, ClientEndpoints, type Interfaces } from './pipeline/client-endpoints.ts'
 import type { HandedQuery, HandedSockets } from './handed.ts'
 import { Judge } from './pipeline/judge.ts'
 import { makeLearner, type Learner } from './pipeline/learner.ts'
 import { Listeners, type GivenSockets } from './server/listeners.ts'
-import { Pipeline } from './pipeline/pipeline.ts'
 import { Drain } from './drain.ts'
 import { OwnQuestions } from './own-questions.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
@@ -24,6 +22,7 @@ import type { RandomSource } from './random.ts'
 import { Relay } from './handed-queries.ts'
 import { Responder, type OwnQueries } from './server/responder.ts'
 import { SelfCheck } from './self-check.ts'
+import { Settlement } from './pipeline/settle.ts'
 import { ReleaseQueue } from './pipeline/release-queue.ts'
 import type { ServerAddress } from './upstream/server-pool.ts'
 import { AskedServers } from './upstream/asked-servers.ts'
@@ -32,7 +31,6 @@ import { openDatagrams, openStreams } from './sockets/open-sockets.ts'
 import type { Streams } from './sockets/streams.ts'
 import { Stripping } from './pipeline/stripping.ts'
 import { UnknownClients } from './pipeline/unknown-clients.ts'
-import { TurnClock } from './turn-clock.ts'
 import { Upstream } from './upstream/upstream.ts'
 
 export interface DnsProxyOptions {
@@ -45,15 +43,15 @@ export interface DnsProxyOptions {
   readonly flows: FlowRing
   readonly servers: readonly ServerAddress[]
   readonly hasIpv6: boolean
-  /** The interfaces there are; undefined without the native part, whose sockets alone say where a query came in. */
+  /** The interfaces of this host. Undefined without the native part, because only its sockets report the interface of a query. */
   readonly interfaces: Interfaces | undefined
-  /** Whether what policy denies on the whole node passes and is reported. */
+  /** Returns true while audit is on for the whole node: queries that policy denies pass and are reported. */
   readonly isNodeAudited: () => boolean
-  /** Whether no name may be asked, whatever policy says. Absent: never. */
+  /** Returns true while every name is refused, also a name that policy allows. Absent: never. */
   readonly isClosed?: () => boolean
-  /** Listening sockets of another network namespace. */
+  /** Listening sockets that are bound in another network namespace. */
   readonly sockets?: readonly GivenSockets[] | undefined
-  /** Those of our own that were bound before we started. */
+  /** Listening sockets of this network namespace that were bound before the start. */
   readonly passed?: readonly GivenSockets[] | undefined
 }
 
@@ -68,15 +66,16 @@ export class DnsProxy {
   readonly judge: Judge
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
-  readonly pipeline: Pipeline
+  readonly admission: Admission
+  readonly settlement: Settlement
   readonly selfCheck: SelfCheck
   readonly drain: Drain
-  /** Where answers go once another daemon has taken over. */
+  /** Receives all answers and failures after another daemon has taken over; undefined before. */
   relay: Relay | undefined
-  /** Undefined when nothing is asked of our own accord. */
+  /** Undefined without `dns.prewarm`. */
   readonly prewarm: Prewarm | undefined
-  /** Of persons, in the name of endpoints. */
-  readonly ownQuestions = new OwnQuestions((batch) => this.pipeline.admitWaited(batch))
+  /** Asks questions of an operator as if an endpoint asked them. */
+  readonly ownQuestions = new OwnQuestions((batch) => this.admission.admitWaited(batch))
   readonly #clients: ClientEndpoints
   readonly #arrivals: Arrivals | undefined
 
@@ -86,14 +85,16 @@ export class DnsProxy {
     const { config, core, interfaces } = options
     const { limits } = config
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
-    // Rules know us by it: those of interception, and of a datapath whose hooks are in our own namespace.
+    // Kernel rules recognize packets of this process by the mark. Such rules come from interception, and from an nftables datapath
+    // whose hooks are in the namespace of this process.
     const isInside = config.datapath.kind === 'nftables' && options.sockets === undefined
     const mark = intercepts || isInside ? config.intercept.mark : 0
-    this.streams = openStreams({ clock, connections: limits['tcp-connections'], mark })
-    this.datagrams = openDatagrams({ clock, mark, replySockets: limits['reply-sockets'] })
+    this.streams = openStreams(clock, limits['tcp-connections'], mark)
+    this.datagrams = openDatagrams(clock, limits['reply-sockets'], mark)
     const asked = this.#makeAsked(options)
     this.judge = new Judge({
       verdicts: options.policies.dnsVerdicts,
+      selectorLabels: core.selectorLabels,
       isClosed: options.isClosed,
       asked: asked && { servers: asked, identities: new ServerIdentity(core.ipcache) },
     })
@@ -105,7 +106,7 @@ export class DnsProxy {
       hasIpv6: options.hasIpv6,
       streams: this.streams,
       datagrams: this.datagrams,
-      onBatch: (batch) => this.pipeline.admit(batch),
+      onBatch: (batch) => this.admission.admit(batch),
       given: options.sockets ?? options.passed,
     })
     this.responder = new Responder({
@@ -115,7 +116,7 @@ export class DnsProxy {
       udpMessageMax: limits['udp-message'],
       own: this.#makeOwn(),
     })
-    this.learner = makeLearner(options)
+    this.learner = makeLearner(config.dns, core, options.policies)
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
@@ -127,24 +128,26 @@ export class DnsProxy {
       waitMs: config.unknownClients.waitMs,
       stride: limits['udp-message'],
       isKnown: (columns, row) => this.#clients.of(columns, row) !== undefined,
-      onEnd: (batch) => this.pipeline.admitWaited(batch),
+      onEnd: (batch) => this.admission.admitWaited(batch),
     })
     this.releases = this.#makeReleases(options)
     const { committer } = core
     this.selfCheck = new SelfCheck({ ...options, committer, responder: this.responder })
-    this.pipeline = this.#makePipeline(options)
+    const flows = new ProxyFlows({ ring: options.flows, clock, inFlight: this.upstream.inFlight })
+    this.admission = this.#makeAdmission(options, flows)
+    this.settlement = this.#makeSettlement(options, flows)
     this.prewarm = this.#makePrewarm(options)
     this.drain = new Drain(clock, this)
   }
 
-  /** Endpoints or their hooks changed: unknown clients may be known now. */
+  /** Call it when endpoints or their hooks changed. Unknown clients can be known after that. */
   endpointsChanged(): void {
     this.#arrivals?.forget()
     this.unknown.endpointsChanged()
     this.prewarm?.changed()
   }
 
-  /** Binds the listeners; throws UnavailableError with the remedy. */
+  /** Binds the listeners. Throws UnavailableError, which names the remedy. */
   async start(): Promise<void> {
     await this.listeners.start()
     for (const [channel, mode] of this.listeners.modes.entries()) {
@@ -163,8 +166,8 @@ export class DnsProxy {
   }
 
   /**
-   * Takes nothing on any more and gives away all that clients have of us. Answers to what was forwarded, and what waits
-   * to be forwarded, go to `onQuery` from now on, until `stop`.
+   * Gives listeners and connections to a successor. After this call the proxy forwards no query. Until `stop`, `onQuery` receives
+   * the answers to forwarded queries, and the queries that waited for their endpoint.
    */
   handOut(
     duplicate: (descriptor: number) => number,
@@ -178,7 +181,7 @@ export class DnsProxy {
     return this.listeners.handOut(duplicate)
   }
 
-  /** The servers that clients ask, where clients choose the server. */
+  /** Makes the servers that clients can choose; undefined if `upstreams.original-destination` is off. */
   #makeAsked({ config, servers, core }: DnsProxyOptions): AskedServers | undefined {
     const { originalDestination, trusted, untrusted } = config.upstreams
     if (!originalDestination) return undefined
@@ -203,8 +206,8 @@ export class DnsProxy {
       asked,
       streams: this.streams,
       datagrams: this.datagrams,
-      onAnswers: (answers) => (this.relay ?? this.pipeline).settle(answers),
-      onFailures: (failures) => (this.relay ?? this.pipeline).fail(failures),
+      onAnswers: (answers) => (this.relay ?? this.settlement).settle(answers),
+      onFailures: (failures) => (this.relay ?? this.settlement).fail(failures),
       limits: {
         timeout: config.upstreams.timeoutMs,
         attempts: config.upstreams.attempts,
@@ -214,7 +217,7 @@ export class DnsProxy {
     })
   }
 
-  /** Queries of our own know each other by their ids. */
+  /** Gives answers to namegate's own queries to OwnQuestions or Prewarm, which use different ranges of ids. */
   #makeOwn(): OwnQueries {
     return {
       answered: (id, question, message) => {
@@ -222,8 +225,8 @@ export class DnsProxy {
         const { octets, offset, length } = message
         this.ownQuestions.end(id, octets.slice(offset, offset + length))
       },
-      unanswered: (id, octets, length) => {
-        if (OwnQuestions.owns(id)) this.ownQuestions.end(id, octets?.slice(0, length))
+      unanswered: (id, reply) => {
+        if (OwnQuestions.owns(id)) this.ownQuestions.end(id, reply?.octets.slice(0, reply.length))
         else this.prewarm?.unanswered(id)
       },
     }
@@ -235,7 +238,7 @@ export class DnsProxy {
       clock,
       endpoints: registry,
       namesOf: (id) => exactNames(policies.compiledOf(id)),
-      onBatch: (batch) => this.pipeline.admitWaited(batch),
+      onBatch: (batch) => this.admission.admitWaited(batch),
     })
   }
 
@@ -245,33 +248,41 @@ export class DnsProxy {
       inFlight: this.upstream.inFlight,
       committer: core.committer,
       limitMs: config.dns.hold.limitMs,
-      onSettle: (answers, isLast) => this.pipeline.settleHeld(answers, isLast),
+      onSettle: (answers, isLast) => this.settlement.settleHeld(answers, isLast),
     })
   }
 
-  #makePipeline(options: DnsProxyOptions): Pipeline {
-    const { core, policies, registry, clock, config } = options
-    const { upstream, responder, learner, unknown, releases } = this
-    const { committer } = core
-    return new Pipeline({
-      registry,
+  #makeAdmission(options: DnsProxyOptions, flows: ProxyFlows): Admission {
+    const { config, policies } = options
+    return new Admission({
+      clock: options.clock,
       clients: this.#clients,
-      backlog: new Backlog({ clock }),
-      unknown,
-      onUnknown: config.unknownClients.onTimeout,
       judge: this.judge,
-      learner,
-      committer,
-      upstream,
-      responder,
-      releases,
-      flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),
+      upstream: this.upstream,
+      responder: this.responder,
+      flows,
+      unknown: this.unknown,
+      onUnknown: config.unknownClients.onTimeout,
       isReady: () => policies.loaded && !this.drain.refuses,
       denyResponse: config.dns.denyResponse,
+      selfCheck: this.selfCheck,
+    })
+  }
+
+  #makeSettlement({ config, core, registry }: DnsProxyOptions, flows: ProxyFlows): Settlement {
+    return new Settlement({
+      registry,
+      clients: this.#clients,
+      judge: this.judge,
+      learner: this.learner,
+      committer: core.committer,
+      upstream: this.upstream,
+      responder: this.responder,
+      releases: this.releases,
+      flows,
+      stripping: this.stripping,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
-      stripping: this.stripping,
-      selfCheck: this.selfCheck,
     })
   }
 }

@@ -1,7 +1,7 @@
-// The orderly end: nothing new is taken on, and every query taken on gets an answer. Sockets that outlive us are not read any
-// more, so what comes waits in them for the next daemon; from our own, which die with us, everything is still read
-// and refused as "not ready", so that clients go elsewhere at once. What is in flight has `limitMs`; what is left then is
-// refused likewise. No client waits for an answer that will not come.
+// Drain ends the proxy in an orderly way: it forwards no new query, and every forwarded query gets an answer, so no client waits
+// in vain. If the sockets outlive this process, Drain stops reading them, and new queries wait there for the next daemon. If the
+// sockets end with this process, new queries get the local answer "not ready", so clients ask another server at once. Queries in
+// flight have `limitMs` to get their answers. After that, Drain answers the remaining queries with "not ready".
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { LOCAL } from '../dns/codes.ts'
@@ -11,7 +11,7 @@ import type { Responder } from './server/responder.ts'
 import type { UnknownClients } from './pipeline/unknown-clients.ts'
 import type { Upstream } from './upstream/upstream.ts'
 
-/** What has to come to an end. */
+/** The parts of the proxy that Drain uses. */
 export interface Drained {
   readonly listeners: Pick<Listeners, 'reading' | 'tcp'>
   readonly upstream: Pick<Upstream, 'inFlight'>
@@ -20,15 +20,16 @@ export interface Drained {
   readonly responder: Pick<Responder, 'answerLocally'>
 }
 
-/** How often it is looked whether all is done. */
+/** Interval at which Drain checks whether queries or connections are left, in milliseconds. */
 const LOOK_MS = 5
-/** Time for the first query of a TCP connection that was just accepted. */
+/** How long a TCP connection without a query stays open, in milliseconds: its first query can still arrive. */
 const QUIET_MS = 200
 
 export class Drain {
   readonly #clock: Clock
   readonly #options: Drained
-  #isOwn = false
+  /** True if new queries are refused. */
+  refuses = false
   #timer: Timer | undefined
   #end: () => void = () => undefined
 
@@ -37,22 +38,20 @@ export class Drain {
     this.#options = drained
   }
 
-  /** Whether the end has begun. */
+  /** True after `run` was called. */
   get isUnderWay(): boolean {
     return this.#timer !== undefined
   }
 
-  /** Whether new queries are refused. */
-  get refuses(): boolean {
-    return this.#isOwn
-  }
-
-  /** Resolves when all is answered; gives how many queries were given up. `outlives`: the sockets do. */
+  /**
+   * Waits up to `limitMs` milliseconds until all queries are answered. Resolves to the number of queries that were still in flight.
+   * `outlives`: true if the sockets outlive this process.
+   */
   async run(limitMs: number, outlives: boolean): Promise<number> {
     const clock = this.#clock
     const { listeners } = this.#options
     const until = clock.now() + limitMs
-    this.#isOwn = !outlives
+    this.refuses = !outlives
     if (outlives) listeners.reading(false)
     const ended = new Promise<void>((done) => (this.#end = done))
     this.#timer = clock.every(LOOK_MS, () => {
@@ -63,7 +62,7 @@ export class Drain {
     return this.#giveUp()
   }
 
-  /** Waits no longer. */
+  /** Ends the wait of `run` at once. */
   cut(): void {
     this.#end()
   }

@@ -1,6 +1,6 @@
-// Queries that one daemon forwarded and another one answers. Both ends exist only once a take-over has happened: the
-// `Relay` of the daemon that leaves passes on what servers answer, and `HandedQueries` of its successor admits each
-// query under its own policy, learns the answer, and releases it like every other answer.
+// This file hands over queries during a take-over: the source has forwarded them, and the successor answers them. `Relay` runs
+// in the source and gives the answers of servers to the successor. `HandedQueries` runs in the successor. It admits each query
+// under the successor's policy, learns the answer, and releases it like every other answer.
 
 import type { EndpointId, Generation } from '../core/ids.ts'
 import type { QueryView } from '../dns/query.ts'
@@ -12,24 +12,26 @@ import {
   FailureBatch,
 } from './messages/answer-batch.ts'
 import { MessageBatch } from './messages/batch.ts'
-import { MessageView } from './messages/message-view.ts'
+import { MessageView } from '../dns/message-view.ts'
 import { OF_OURS, type ClientColumns } from './messages/client-columns.ts'
 import { CLIENT_FULL, TABLE_FULL } from './messages/in-flight.ts'
-import { copyOctets, copyOf } from './messages/octet-store.ts'
-import type { Forwarder, Pipeline } from './pipeline/pipeline.ts'
+import { copyOctets } from './messages/octet-store.ts'
+import type { Admission, Forwarder } from './pipeline/admit.ts'
+import type { Settlement } from './pipeline/settle.ts'
 import type { ForwardResult, Upstream } from './upstream/upstream.ts'
 
 const STRIDE = 4096
 
-/** What became of a query. */
+/** The part of HandedQuery that says how the query ended. */
 type End = Pick<HandedQuery, 'fate' | 'overTcp' | 'answer'>
 
 const TIMEOUT: End = { fate: 'timeout', overTcp: false, answer: new Uint8Array(0) }
 
-/** Every answer and every failure leaves as it comes, with the query and its client. Nothing is sent to a client. */
+/** Relay gives every answer and every failure to `onQuery`, with the query and its client. It sends nothing to a client. */
 export class Relay {
   readonly #upstream: Pick<Upstream, 'inFlight' | 'release'>
   readonly #onQuery: (handed: HandedQuery) => void
+  readonly #message = new MessageView()
 
   constructor(
     upstream: Pick<Upstream, 'inFlight' | 'release'>,
@@ -41,8 +43,7 @@ export class Relay {
 
   settle(answers: AnswerBatch): void {
     for (let i = 0; i < answers.count; i++) {
-      const offset = answers.offset(i)
-      const answer = answers.octets(i).slice(offset, offset + answers.length(i))
+      const answer = answers.view(i, this.#message).copy()
       this.#end(answers.slots[i]!, { fate: 'answered', overTcp: answers.overTcp[i] === 1, answer })
     }
   }
@@ -54,15 +55,15 @@ export class Relay {
     }
   }
 
-  /** Queries that were not forwarded yet. */
+  /** Gives queries that were not forwarded to `onQuery`. */
   admitWaited(batch: MessageBatch): void {
     for (let i = 0; i < batch.count; i++) {
-      const query = copyOf(batch.octets(i), batch.offset(i), batch.length(i))
+      const query = batch.view(i, this.#message).copy()
       this.#hand(batch, i, query, { ...TIMEOUT, fate: 'asked' })
     }
   }
 
-  /** Gives up what no server has answered. */
+  /** Gives the queries that no server has answered to `onQuery`, as timed out. */
   giveUp(): void {
     const { inFlight } = this.#upstream
     for (let slot = 0; slot < inFlight.capacity && inFlight.count > 0; slot++) {
@@ -79,12 +80,12 @@ export class Relay {
 
   #handSlot(slot: number, end: End): void {
     const { inFlight } = this.#upstream
-    const query = copyOf(inFlight.octets(slot), inFlight.offset(slot), inFlight.length(slot))
+    const query = inFlight.view(slot, this.#message).copy()
     this.#hand(inFlight, slot, query, end)
   }
 
   #hand(clients: ClientColumns, row: number, query: Uint8Array, end: End): void {
-    // The successor asks its own questions.
+    // A query of namegate itself is not handed over, because the successor makes such queries itself.
     if (clients.transports[row] === OF_OURS) return
     const at = row * 16
     this.#onQuery({
@@ -102,24 +103,29 @@ export class Relay {
   }
 }
 
-/** Takes on queries of the daemon before this one. Where others are forwarded, these have their answer already. */
+/** The parts of the proxy that HandedQueries uses. */
+interface AdmittingProxy {
+  readonly admission: Admission
+  readonly settlement: Settlement
+  readonly upstream: Upstream
+}
+
+/** HandedQueries admits queries of the source. It acts as their forwarder, because the source has already got their answers. */
 export class HandedQueries implements Forwarder {
-  readonly #upstream: Upstream
-  readonly #pipeline: Pipeline
+  readonly #proxy: AdmittingProxy
   readonly #batch = new MessageBatch({ capacity: 1, stride: STRIDE })
   readonly #answers = new AnswerBatch(1)
   readonly #failures = new FailureBatch(1)
   #handed: HandedQuery | undefined
 
-  constructor(upstream: Upstream, pipeline: Pipeline) {
-    this.#upstream = upstream
-    this.#pipeline = pipeline
+  constructor(proxy: AdmittingProxy) {
+    this.#proxy = proxy
   }
 
-  /** Takes on one query, whose channel is one of this daemon. */
+  /** Admits one query. Its channel must be a listener or connection of this daemon. */
   take(handed: HandedQuery): void {
     const batch = this.#batch
-    const pipeline = this.#pipeline
+    const { admission, settlement } = this.#proxy
     const { channel, family, address, port, query } = handed
     batch.addTcp(channel, family, address, port, MessageView.of(query))
     batch.transports[0] = handed.transport
@@ -128,9 +134,9 @@ export class HandedQueries implements Forwarder {
     copyOctets(handed.asked, 0, batch.askedAddresses, 0, 16)
     this.#handed = handed.fate === 'asked' ? undefined : handed
     try {
-      pipeline.admitHanded(batch, this)
-      if (this.#answers.count > 0) pipeline.settle(this.#answers)
-      if (this.#failures.count > 0) pipeline.fail(this.#failures)
+      admission.admitHanded(batch, this)
+      if (this.#answers.count > 0) settlement.settle(this.#answers)
+      if (this.#failures.count > 0) settlement.fail(this.#failures)
     } finally {
       this.#handed = undefined
       this.#answers.clear()
@@ -146,11 +152,12 @@ export class HandedQueries implements Forwarder {
     endpoint: EndpointId,
     generation: Generation,
   ): ForwardResult {
+    const { upstream } = this.#proxy
     const handed = this.#handed
     if (handed === undefined) {
-      return this.#upstream.forward(batch, index, query, endpoint, generation)
+      return upstream.forward(batch, index, query, endpoint, generation)
     }
-    const slot = this.#upstream.takeAnswered(batch, index, query, endpoint, generation)
+    const slot = upstream.takeAnswered(batch, index, query, endpoint, generation)
     if (slot === TABLE_FULL) return 'full'
     if (slot === CLIENT_FULL) return 'client-full'
     const { answer, fate, overTcp } = handed

@@ -1,20 +1,22 @@
-// Questions that a person asks in the name of an endpoint (`namegate ask --as`): each goes the whole way of the endpoint's
-// own queries (verdict, forwarding, learning, commit), and its answer goes to the person. At most WAITING_MAX wait.
+// OwnQuestions asks a question of an operator as if an endpoint asked it (`namegate ask --as`). The pipeline handles the question
+// like a query of this endpoint: verdict, forwarding, learning, commit. The operator gets the answer. At most WAITING_MAX
+// questions wait for their answers at the same time.
 
 import type { EndpointId } from '../core/ids.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
 import { MessageBatch } from './messages/batch.ts'
-import { MessageView } from './messages/message-view.ts'
+import { MessageView } from '../dns/message-view.ts'
 import { OF_OURS } from './messages/client-columns.ts'
 import { PREWARM_MAX } from './prewarm.ts'
 
-/** Longest query, and most that wait for their answers. */
+/** The longest query, in octets. */
 export const OWN_QUERY_MAX = 512
+/** The largest number of questions that wait for their answers. */
 const WAITING_MAX = 64
-/** Ids below are those of prewarm.ts. */
+/** The lowest id of a question. prewarm.ts uses the lower ids. */
 const FIRST_ID = PREWARM_MAX
 
-/** A query, the protocol that it would come over, and the server that it is for, where the endpoint chooses one. */
+/** A query. `protocol`: UDP or TCP. `server`: the server that the endpoint would choose; undefined if the pool chooses. */
 export interface OwnQuestion {
   readonly endpoint: EndpointId
   readonly query: Uint8Array
@@ -22,7 +24,7 @@ export interface OwnQuestion {
   readonly server: SocketAddress | undefined
 }
 
-/** What becomes of a question; undefined: it gets no answer (`deny-response: drop`). */
+/** Receives the answer; undefined if the question gets no answer (`deny-response: drop`). */
 export type OnAnswer = (answer: Uint8Array | undefined) => void
 
 export class OwnQuestions {
@@ -35,12 +37,12 @@ export class OwnQuestions {
     this.#admit = admit
   }
 
-  /** Whether an id is of a question of this kind. */
+  /** Returns true if the id belongs to a question of OwnQuestions. */
   static owns(id: number): boolean {
     return id >= FIRST_ID
   }
 
-  /** Asks; false when too many wait. */
+  /** Asks a question. Returns false if WAITING_MAX questions wait already. */
   ask({ endpoint, query, protocol, server }: OwnQuestion, onAnswer: OnAnswer): boolean {
     if (this.#waiting.size >= WAITING_MAX) return false
     const id = this.#freeId()
@@ -63,7 +65,7 @@ export class OwnQuestions {
     return true
   }
 
-  /** The end of a question; `octets` undefined: without an answer. */
+  /** Ends a question with its answer; `octets` is undefined if there is no answer. */
   end(id: number, octets: Uint8Array | undefined): void {
     const onAnswer = this.#waiting.get(id)
     this.#waiting.delete(id)

@@ -1,11 +1,12 @@
-// `dns.prewarm`: the exact names of policies are asked before anyone does, so that the first packet of a workload that
-// knows its addresses already passes. Each endpoint whose policy has a `matchName` asks for it, in its own name and
-// through the same pipeline as its own queries: verdict, forwarding, learning into its own pairs, commit. Answers to it
-// leave by no socket (OF_OURS). Types are those of the endpoint's own families.
+// `dns.prewarm`: Prewarm asks for the exact names of policies before any workload asks. So if a workload already knows an address
+// of such a name, its first packet can pass. For each endpoint with `matchName` in its policy, Prewarm asks as if the
+// endpoint asked. The pipeline handles the question like a query of this endpoint: verdict, forwarding, learning into the
+// endpoint's entries, commit. The answer is not sent to any socket (OF_OURS). Prewarm asks for A, AAAA or both, by the address
+// families of the endpoint.
 //
-// An answer is asked for again when a tenth of its TTL is left, while the name is still in the endpoint's policy; what
-// brought no address is tried again later and later. At most PER_TICK queries leave a tick, PREWARM_MAX
-// (endpoint, name, type) are kept. Not with `original-destination`: there is no server that the client asked.
+// Prewarm asks again when a tenth of the answer's TTL is left, as long as the name is in the endpoint's policy. If an answer
+// has no address, the wait before the next try doubles each time. Prewarm sends at most PER_TICK queries per tick, and keeps at
+// most PREWARM_MAX questions (endpoint, name, type). `original-destination` turns Prewarm off, because then clients choose the server.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
@@ -16,21 +17,21 @@ import type { Question } from '../dns/query.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import type { CompiledPolicy } from '../policy/compile/compile.ts'
 import { MessageBatch } from './messages/batch.ts'
-import { MessageView } from './messages/message-view.ts'
+import { MessageView } from '../dns/message-view.ts'
 import { OF_OURS } from './messages/client-columns.ts'
 
-/** Questions kept; fewer than there are ids. */
+/** The largest number of questions. It is less than the number of ids. */
 export const PREWARM_MAX = 16_384
 const TICK_MS = 100
-/** 100 queries a second in all. */
+/** The largest number of queries per tick: 100 queries per second in total. */
 const PER_TICK = 10
-/** A name is asked again no sooner than this, however short its TTL. */
+/** The shortest time before a name is asked again, in milliseconds, even if the TTL is shorter. */
 const AGAIN_MIN_MS = 5_000
 const AGAIN_MAX_MS = 3_600_000
-/** After the first, second ... try without an address: 1 s, 2 s, 4 s ... up to 5 min. */
+/** The wait after the first try without an address, in milliseconds. It doubles after each further try, up to RETRY_MAX_MS. */
 const RETRY_MS = 1_000
 const RETRY_MAX_MS = 300_000
-/** The share of its TTL after which an answer is asked for again. */
+/** The fraction of the TTL after which a question is asked again. */
 const AGAIN_SHARE = 0.9
 const QUERY_MAX = 320
 const FLAG_RD_OCTET = 1
@@ -38,9 +39,9 @@ const FLAG_RD_OCTET = 1
 export interface PrewarmOptions {
   readonly clock: Clock
   readonly endpoints: Iterable<Endpoint>
-  /** Exact names in the policy of an endpoint, as text. */
+  /** Returns the exact names in the policy of an endpoint, as text. */
   readonly namesOf: (endpoint: EndpointId) => Iterable<string>
-  /** Takes the queries of this moment. */
+  /** Receives the queries of one tick. */
   readonly onBatch: (batch: MessageBatch) => void
 }
 
@@ -50,7 +51,7 @@ interface Wanted {
   readonly name: Uint8Array
   readonly qtype: number
   due: number
-  /** Asked and not answered yet. */
+  /** True while the question waits for its answer. */
   asked: boolean
   failures: number
 }
@@ -58,15 +59,15 @@ interface Wanted {
 export class Prewarm {
   readonly counters = {
     asked: 0,
-    /** With an address. */
+    /** Answers with an address. */
     answered: 0,
-    /** Refused, failed, or without an address. */
+    /** Questions that were refused, failed, or got an answer without an address. */
     unanswered: 0,
-    /** Questions that found no room at the last look at the policies. */
+    /** Questions for which there was no room when the policies were last read. */
     leftOut: 0,
   }
   readonly #options: PrewarmOptions
-  /** By query id. */
+  /** The questions by query id. */
   readonly #wanted: (Wanted | undefined)[] = []
   readonly #ids = new Map<string, number>()
   readonly #view = new AnswerView()
@@ -81,7 +82,7 @@ export class Prewarm {
     this.#options = options
   }
 
-  /** Questions that are kept. */
+  /** The number of questions. */
   get size(): number {
     return this.#ids.size
   }
@@ -94,12 +95,12 @@ export class Prewarm {
     this.#timer?.cancel()
   }
 
-  /** Policies or endpoints changed. */
+  /** Call it when policies or endpoints changed. The next tick reads them again. */
   changed(): void {
     this.#stale = true
   }
 
-  /** The answer to the question of that id; it leaves by no socket. */
+  /** Handles the answer to the question with this id, and sets the time of the next query. */
   answered(id: number, question: Question, { octets, offset, length }: MessageView): void {
     const view = this.#view
     const status = view.read(octets, offset, length, question)
@@ -115,7 +116,7 @@ export class Prewarm {
     wanted.due = this.#options.clock.now() + wait
   }
 
-  /** The question of that id gets no answer that teaches. */
+  /** Handles a question that got no answer with an address, and sets the time of the next try. */
   unanswered(id: number): void {
     this.counters.unanswered++
     const wanted = this.#wanted[id]
@@ -152,7 +153,7 @@ export class Prewarm {
     this.#batch.transports[index] = OF_OURS
   }
 
-  /** Makes the questions those of the policies now; what stays keeps its time. An id in flight is not given anew. */
+  /** Reads the questions from policies and endpoints. Questions that stay keep their times. Ids are reused only after all were used. */
   #refresh(): void {
     this.#stale = false
     this.counters.leftOut = 0
@@ -188,7 +189,7 @@ export class Prewarm {
   }
 }
 
-/** The names of `matchName` peers, and of patterns that are one name. */
+/** Returns the names of `matchName` peers, and of patterns that match exactly one name. */
 export function exactNames(compiled: CompiledPolicy | undefined): readonly string[] {
   return (compiled?.selectors ?? []).flatMap(({ spec }) =>
     spec.kind === 'fqdn' && spec.pattern.kind === 'exact' ? [spec.pattern.text] : [],
@@ -197,7 +198,7 @@ export function exactNames(compiled: CompiledPolicy | undefined): readonly strin
 
 const NOBODY = new Uint8Array(16)
 
-/** By the families of its addresses; both when it has none of its own. */
+/** Returns the query types for the families of the endpoint's addresses; both types if the endpoint has no address. */
 function typesOf({ addresses }: Endpoint): readonly number[] {
   const types = [
     ...(addresses.some(({ family }) => family === 4) ? [TYPE_A] : []),
@@ -206,7 +207,7 @@ function typesOf({ addresses }: Endpoint): readonly number[] {
   return types.length === 0 ? [TYPE_A, TYPE_AAAA] : types
 }
 
-/** A query with RD for one name in IN, and an OPT without options; its length. */
+/** Writes a query with RD for one name in class IN, with an OPT record without options. Returns its length in octets. */
 function writeQuery(into: Uint8Array, id: number, name: Uint8Array, qtype: number): number {
   into.fill(0)
   into[0] = id >> 8

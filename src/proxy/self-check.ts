@@ -1,8 +1,9 @@
-// Queries of our own that ask whether the whole way works: they come in by a listener, are admitted by the pipeline,
-// and are answered when the datapath has confirmed a commit that was made for them. It writes an entry that no packet
-// can meet, and takes it away again. No server is asked, so an outage of servers is no fault of ours.
+// The self-check tests the proxy and the datapath with queries of namegate itself. SelfQuery sends a query to each listener.
+// The pipeline admits it, and SelfCheck makes a commit for it. The commit writes an entry that no packet can match, and removes
+// the entry again. When the datapath has confirmed the commit, SelfCheck answers the query. SelfCheck asks no server, so a
+// failure of servers does not fail the check.
 //
-// Which queries these are only we know: the name has 128 random bits. Everybody else costs one comparison.
+// The name of these queries has 128 random bits, so only this process knows it. For every other query the check costs one comparison.
 
 import { formatAddress, type Family } from '../core/ip.ts'
 import type { Committer } from '../datapath/committer.ts'
@@ -13,17 +14,17 @@ import { QueryView, type HashedQuestion } from '../dns/query.ts'
 import { HEADER_OCTETS, u16 } from '../dns/wire.ts'
 import { worldOf } from '../identity/reserved.ts'
 import { MessageBatch } from './messages/batch.ts'
-import { MessageView } from './messages/message-view.ts'
+import { MessageView } from '../dns/message-view.ts'
 import { copyClient } from './messages/client-columns.ts'
 import type { RandomSource } from './random.ts'
 import type { Responder } from './server/responder.ts'
 import { DatagramSocket } from './sockets/datagram-socket.ts'
 
-/** Checks that may wait for the datapath. */
+/** The largest number of checks that can wait for the datapath. Further checks get no answer. */
 const WAITING_MAX = 16
-/** No endpoint has it, so no packet is judged by an entry of its scope. */
+/** A scope that no endpoint has, so no packet matches an entry of this scope. */
 const NOBODYS_SCOPE = 0xffff_ffff
-/** 192.0.0.8 (RFC 7600): of no host. */
+/** 192.0.0.8 (RFC 7600), an address that no host has. */
 const NO_HOST = Uint8Array.of(192, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 const SUFFIX = Uint8Array.of(
   8,
@@ -34,8 +35,9 @@ const SUFFIX = Uint8Array.of(
 )
 const TOKEN_OCTETS = 16
 const HEX = '0123456789abcdef'
-/** Header flags: recursion desired; one question; type A, class IN. */
+/** The header: recursion desired, one question. */
 const HEAD = Uint8Array.of(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0)
+/** The end of the question: type A, class IN. */
 const TAIL = Uint8Array.of(0, 1, 0, 1)
 
 export interface SelfCheckOptions {
@@ -46,14 +48,14 @@ export interface SelfCheckOptions {
 
 export class SelfCheck {
   readonly counters = { asked: 0, answered: 0 }
-  /** The query, whose first two octets are the id. */
+  /** The query. Its first two octets are the id. */
   readonly query: Uint8Array
   readonly #options: SelfCheckOptions
   readonly #view = new QueryView()
   readonly #message = new MessageView()
   readonly #hash: number
   readonly #waiting = new MessageBatch({ capacity: WAITING_MAX })
-  /** The revision that has the commit of those that wait; 0: it is not made yet. */
+  /** The revision that contains the commit for the waiting queries; 0: the commit has not begun. */
   #needed = 0
 
   constructor(options: SelfCheckOptions) {
@@ -73,7 +75,7 @@ export class SelfCheck {
     return true
   }
 
-  /** Takes entry `i` of a batch, a sound query of ours. */
+  /** Takes query `i` of a batch, for which `isOurs` returned true. */
   take(batch: MessageBatch, i: number): void {
     this.counters.asked++
     if (this.#waiting.full) return
@@ -92,7 +94,7 @@ export class SelfCheck {
     return changesOfNothing()
   }
 
-  /** Answers when the commit was confirmed. Readiness reports what was refused of it; the way works all the same. */
+  /** Answers the waiting queries if their commit is confirmed. A refused entry does not fail the check; readiness reports it. */
   #look(): void {
     const batch = this.#waiting
     if (
@@ -103,7 +105,8 @@ export class SelfCheck {
       return
     }
     for (let i = 0; i < batch.count; i++) {
-      this.#view.read(batch.octets(i), batch.offset(i), batch.length(i))
+      const { octets, offset, length } = batch.view(i, this.#message)
+      this.#view.read(octets, offset, length)
       this.counters.answered++
       this.#options.responder.refuse(batch, i, this.#view, LOCAL.alive)
     }
@@ -111,10 +114,11 @@ export class SelfCheck {
   }
 }
 
-/** An entry that no packet can meet, made and taken away: real writes, and all is as it was. */
+/** Returns changes that write an entry which no packet can match, and remove it again. They are real writes without an effect. */
 export function changesOfNothing(): Changes {
   const entry = new PrefixBatch(1)
-  entry.add(4, NO_HOST, 0, 32, worldOf(4), worldOf(4), NOBODYS_SCOPE)
+  const noHost = { family: 4, octets: NO_HOST, length: 32 } as const
+  entry.add(noHost, worldOf(4), worldOf(4), NOBODYS_SCOPE)
   return {
     policyUpserts: [],
     prefixUpserts: entry,
@@ -125,7 +129,7 @@ export function changesOfNothing(): Changes {
   }
 }
 
-/** `<32 hexadecimal digits>.namegate.invalid` in wire form (RFC 6761 6.4: no real name is like it). */
+/** Returns `<32 hexadecimal digits>.namegate.invalid` in wire format. No real name ends in `invalid` (RFC 6761 6.4). */
 function makeName(random: RandomSource): Uint8Array {
   const token = new Uint8Array(TOKEN_OCTETS)
   random.fill(token)
@@ -136,7 +140,7 @@ function makeName(random: RandomSource): Uint8Array {
   return Uint8Array.of(label.length, ...label, ...SUFFIX)
 }
 
-/** A listener as it is reached from this host: an address that is all zero means every one. */
+/** A UDP listener of this process. An address of zeros means that it listens on every address. */
 export interface OwnListener {
   readonly family: Family
   readonly octets: Uint8Array
@@ -148,15 +152,15 @@ const RCODE_BITS = 15
 const QR = 0x80
 
 /**
- * Sends the queries of the self-check to the UDP listeners of this process, each from a socket of this host, and receives
- * the answers. A round is over when every listener has answered; a new round gives up the one before.
+ * SelfQuery sends the query of the self-check to each UDP listener of this process, from one socket per listener. It receives the
+ * answers. A round ends when every listener has answered. A new round ends the round before.
  */
 export class SelfQuery {
   readonly #check: Pick<SelfCheck, 'query'>
   readonly #listeners: () => readonly OwnListener[]
   readonly #sockets: (DatagramSocket | undefined)[] = []
   #round = 0
-  /** Listeners that have not answered in this round. */
+  /** Indexes of the listeners that have not answered in this round. */
   #open = new Set<number>()
   #answered: () => void = () => undefined
 
@@ -165,7 +169,7 @@ export class SelfQuery {
     this.#listeners = listeners
   }
 
-  /** Begins a round; `answered` is called once when all listeners have answered it. */
+  /** Begins a round, and calls `answered` once when all listeners have answered. */
   ask(answered: () => void): void {
     const listeners = this.#listeners()
     this.#round = (this.#round + 1) & 0xffff
@@ -186,7 +190,7 @@ export class SelfQuery {
     const socket = new DatagramSocket({
       family,
       onMessage: (message) => this.#received(i, message),
-      // An answer that does not come is fault enough.
+      // An error needs no handling: the round never ends without the answer, and that is the sign of a failure.
       onError: () => undefined,
     })
     if (socket.bind(LOOPBACK[family], 0) === undefined) {

@@ -1,7 +1,7 @@
-// The work that nothing outside asks for: names expire, labels move after a change, refused entries are tried again, endpoints whose hook
-// appeared are attached, packet events are read. All of it runs in slices of at most 2 ms with the event loop free between them, and
-// every slice ends in a commit. Expiry also rests between its slices, because no one waits for it: the system soon gives a CPU to a
-// process that sleeps, and makes one that works on wait.
+// Housekeeping does the work that no outside event causes. It expires names, updates labels after a change, tries refused entries again,
+// attaches endpoints whose hook appeared, and reads packet events. It works in slices of at most 2 ms. The event loop is free between two
+// slices. A slice that changes something ends with a commit. Expiry also sleeps between its slices, because no query waits for it, and
+// because the system gives a CPU sooner to a process that has slept.
 
 import type { Timer } from '../core/clock.ts'
 import type { DatapathEvent } from '../datapath/entries.ts'
@@ -9,37 +9,39 @@ import type { CoreState } from '../enforcement/core-state.ts'
 import type { Transition } from '../enforcement/transition.ts'
 
 const SLICE_MS = 2
-/** All work runs once a second, right after the second in which names expire, so that an idle daemon wakes for nothing else. */
+/** All work runs once a second, just after a second of `Clock.now()` ended, when names expire. An idle daemon wakes for nothing else. */
 const BEAT_MS = 1000
-/** How often hooks are checked when the kernel reports no changes of them (cgroups), so that an endpoint is attached within 100 ms
- *  of appearing. Packet events are read as often, while there was one of late. */
+/**
+ * How often hooks are checked if the kernel does not report their changes (cgroups). So an endpoint is attached within 100 ms after its
+ * hook appeared. Packet events are read at the same interval while the last read found events.
+ */
 const REFRESH_MS = 40
 const EXPIRY_SLICE_MS = 1
-/** The least that a timer waits. */
+/** How long expiry sleeps between two slices: the shortest time of a timer. */
 const EXPIRY_REST_MS = 1
-/** Expiry between two commits: what it forgets costs as much again to take out of the datapath. */
+/** How long expiry works before a commit. The commit, which removes the expired entries from the datapath, takes about as long again. */
 const EXPIRY_PART_MS = 0.25
 const EVENTS_PER_LOOK = 512
 
 export interface HousekeepingOptions {
   readonly core: CoreState
   readonly transition: Transition
-  /** `time`: the time of the packet by the present wall clock. */
+  /** Called for each packet event. `time`: the time of the packet in wall-clock milliseconds. */
   readonly onEvent: (event: DatapathEvent, time: number) => void
-  /** Endpoints whose hook was attached or lost. */
+  /** Called with the endpoints whose hook was attached or lost. */
   readonly onHooks: (endpoints: readonly number[]) => void
-  /** Called with how many more prefixes than a second ago lack labels for want of identities. Absent: not reported. */
+  /** Called with how many times a label set got a fallback identity in the last second. Absent: not reported. */
   readonly onFallbacks?: (count: number) => void
-  /** Called once a second, before refused entries are tried again. */
+  /** Called at the beginning and at the end of the work of each second. */
   readonly onBeat?: () => void
-  /** Whether there are hooks whose changes the kernel does not report: cgroups. Absent: there are none. */
+  /** True if some hooks are cgroups, whose changes the kernel does not report. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
 }
 
 export class Housekeeping {
-  readonly #in: HousekeepingOptions
+  readonly #options: HousekeepingOptions
   #beat: Timer | undefined
-  /** The next look at hooks and events, if it comes before the next beat. */
+  /** The next check of hooks and events, if it comes before the next second. */
   #next: Timer | undefined
   #hasNews = false
   #stopped = false
@@ -48,11 +50,11 @@ export class Housekeeping {
   #fallbacks = 0
 
   constructor(options: HousekeepingOptions) {
-    this.#in = options
+    this.#options = options
   }
 
   start(): void {
-    this.#hasNews = this.#in.core.datapath.hooks.watch(() => {
+    this.#hasNews = this.#options.core.datapath.hooks.watch(() => {
       if (!this.#stopped) this.#refresh()
     })
     this.look()
@@ -65,14 +67,14 @@ export class Housekeeping {
     this.#beat?.cancel()
   }
 
-  /** Call after a change of configuration: moves labels slice by slice until all is realized. */
+  /** Call this after a change of configuration. Runs the transition in slices until everything is in force. */
   beginTransition(): void {
-    this.#in.transition.begin()
+    this.#options.transition.begin()
     if (!this.#moving) this.#move()
   }
 
   #move(): void {
-    const { core, transition } = this.#in
+    const { core, transition } = this.#options
     this.#moving = !this.#stopped && !transition.step(SLICE_MS)
     if (!this.#moving) return
     if (transition.isWaiting) transition.whenReady(() => this.#move())
@@ -80,12 +82,12 @@ export class Housekeeping {
   }
 
   #awaitBeat(): void {
-    const { clock } = this.#in.core
-    // A timer may come a fraction of a millisecond before its time, and the second must be over.
+    const { clock } = this.#options.core
+    // A timer can end a fraction of a millisecond too early, and the second must be over.
     const left = Math.ceil(BEAT_MS - (clock.now() % BEAT_MS)) + 1
     this.#beat = clock.after(left, () => {
       this.#awaitBeat()
-      this.#in.onBeat?.()
+      this.#options.onBeat?.()
       if (!this.#expiring) this.#expireSlice()
       this.#retry()
       if (this.#next === undefined) this.look()
@@ -94,7 +96,7 @@ export class Housekeeping {
 
   #expireSlice(): void {
     if (this.#stopped) return
-    const { core } = this.#in
+    const { core } = this.#options
     const until = core.clock.now() + EXPIRY_SLICE_MS
     let done = false
     do {
@@ -106,38 +108,38 @@ export class Housekeeping {
     if (this.#expiring) core.clock.after(EXPIRY_REST_MS, () => this.#expireSlice())
   }
 
-  /** Checks hooks and events, and again soon when no report of them comes. */
+  /** Checks hooks and events. Checks again soon if there were events, or if the kernel does not report changes of hooks. */
   look(): void {
     if (this.#stopped) return
     const events = this.#refresh()
     this.#next?.cancel()
     this.#next = undefined
-    if (this.#hasNews && events === 0 && this.#in.hasSilentHooks?.() !== true) return
-    this.#next = this.#in.core.clock.after(REFRESH_MS, () => this.look())
+    if (this.#hasNews && events === 0 && this.#options.hasSilentHooks?.() !== true) return
+    this.#next = this.#options.core.clock.after(REFRESH_MS, () => this.look())
   }
 
   /** Returns how many events there were. */
   #refresh(): number {
-    const { datapath } = this.#in.core
+    const { datapath } = this.#options.core
     const changed = datapath.hooks.refresh()
-    if (changed.length > 0) this.#in.onHooks(changed)
+    if (changed.length > 0) this.#options.onHooks(changed)
     let events = 0
-    const wall = this.#in.core.clock.wall()
+    const wall = this.#options.core.clock.wall()
     datapath.reports.drain(EVENTS_PER_LOOK, (event) => {
       events++
-      this.#in.onEvent(event, wall - event.age)
+      this.#options.onEvent(event, wall - event.age)
     })
     return events
   }
 
   #retry(): void {
-    const { committer, allocator } = this.#in.core
+    const { committer, allocator } = this.#options.core
     committer.retry()
     committer.commit()
     allocator.sweep()
     const more = allocator.fallbacks - this.#fallbacks
     this.#fallbacks = allocator.fallbacks
-    if (more > 0) this.#in.onFallbacks?.(more)
-    this.#in.onBeat?.()
+    if (more > 0) this.#options.onFallbacks?.(more)
+    this.#options.onBeat?.()
   }
 }

@@ -1,29 +1,28 @@
-// Compares the kernel's entries with what it confirmed, entry by entry, in steps with the event loop free between them. Both may change
-// on the way, so a difference counts only when two walks find the same one. repair.ts decides at the moment of the repair what to write.
-// Prefixes are compared by table row: a million of them cost a mark each.
+// `walkDifferences` compares the entries in the kernel with the entries that the kernel confirmed, one by one. It works in steps, and the
+// caller can pause between two steps. Entries can change during a walk, so a difference is real only if two walks find it. At the moment
+// of the repair, repair.ts decides what to write. Prefixes are compared by table row, so a million prefixes cost one octet each.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { formatPrefix, type Family } from '../core/ip.ts'
 import type {
-  DatapathDump,
   DatapathEndpoint,
   EndpointEntry,
   PolicyEntry,
   PolicyKey,
 } from '../datapath/entries.ts'
-import type { Datapath } from '../datapath/datapath.ts'
 import type { PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { policyKeyText } from './stale-entries.ts'
 
 interface Texts {
   readonly key: string
-  /** Null: no entry is wanted, or the kernel has none. */
+  /** The wanted value. Null: no entry is wanted. */
   readonly want: string | null
+  /** The value in the kernel. Null: the kernel has no entry. */
   readonly have: string | null
 }
 
-/** A prefix as the kernel's map has it as key. */
+/** An entry of the kernel's prefix map. */
 export interface KernelPrefix {
   readonly scope: number
   readonly family: Family
@@ -34,6 +33,7 @@ export interface KernelPrefix {
   readonly addressClass: Identity
 }
 
+/** One entry of a kernel's map that is not as the kernel confirmed it. */
 export type KernelDifference =
   | (Texts & { readonly map: 'ng_ipcache'; readonly prefix: KernelPrefix })
   | (Texts & { readonly map: 'ng_policy'; readonly entry: PolicyKey })
@@ -46,29 +46,27 @@ export type KernelDifference =
 export interface DifferencesOptions {
   readonly core: CoreState
   readonly endpoints: () => Iterable<EndpointEntry>
-  /** Policy entries of an earlier daemon, which the restart removes in its time. */
+  /** Policy entries of an earlier daemon, which the restart removes later. */
   readonly inheritedPolicies: () => readonly PolicyEntry[]
 }
 
-/** Differences found by one walk; undefined between two steps. */
+/** Yields the differences that one walk finds, and undefined between two steps. */
 export type Walk = Generator<KernelDifference | undefined>
 
 const ROWS_PER_STEP = 256
 const NONE: ReadonlySet<string> = new Set()
 
+/** Returns a text for a difference. Equal differences have equal texts. */
 export function differenceText({ map, key, want, have }: KernelDifference): string {
   return JSON.stringify([map, key, want, have])
 }
 
+/** Compares all prefixes, policy entries and endpoints once. */
 export function* walkDifferences(options: DifferencesOptions): Walk {
-  const dump = yield* readSlices(options.core.datapath)
+  const dump = yield* options.core.datapath.dumpInSlices()
   yield* prefixDifferences(options, dump.prefixes)
   yield* policyDifferences(options, dump.policies)
   yield* endpointDifferences(options, dump.endpoints)
-}
-
-function* readSlices(datapath: Datapath): Generator<undefined, DatapathDump> {
-  return datapath.dumpInSlices === undefined ? datapath.dump() : yield* datapath.dumpInSlices()
 }
 
 function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Walk {
@@ -104,10 +102,9 @@ function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Wa
   }
 }
 
-/** Whether an entry is unchanged since an earlier daemon and not claimed yet. */
+/** True for an entry that an earlier daemon left, that no component has taken yet, and that is unchanged. */
 function isLeft({ inherited }: CoreState, held: PrefixBatch, i: number): boolean {
-  const [scope, family, octets] = [held.scope(i), held.family(i), held.octets(i)]
-  const entry = inherited.find(scope, family, octets, 0, held.length(i))
+  const entry = inherited.find(held.scope(i), held.prefix(i))
   if (entry < 0) return false
   const { batch } = inherited
   return (
@@ -153,7 +150,7 @@ function* policyDifferences(
     const key = policyKeyText(entry)
     const [want, have] = [policyValue(entry), policyValue(left.get(key))]
     left.delete(key)
-    // The committer tries refused entries again.
+    // A missing entry can be one that the kernel refused. The committer tries it again.
     const isRefused = have === null && core.committer.refused > 0
     if (want !== have && !isRefused) yield { map: 'ng_policy', key, want, have, entry }
   }
@@ -184,7 +181,7 @@ function* endpointDifferences(
     const hookKey = core.datapath.hooks.keyOf(entry.hook)
     if (hookKey === undefined || core.datapath.hooks.stateOf(entry.id).kind !== 'attached') continue
     const found = byKey.get(hookKey)
-    // A cgroup's endpoint uses the host's addresses, and the kernel has none for it.
+    // A cgroup endpoint uses the host's addresses, so the kernel stores no addresses for it.
     const sources = entry.hook.kind === 'cgroup' ? (found?.sources ?? []) : entry.sources
     const [want, have] = [endpointValue({ ...entry, sources }), endpointValue(found)]
     if (want === have) continue

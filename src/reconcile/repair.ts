@@ -1,8 +1,8 @@
-// Every `datapath.verify` this compares the kernel's maps with what they confirmed, and restores what another program changed or deleted
-// there: within two intervals. It works in slices of a millisecond, additions before removals, through the committer, so that there is
-// one writer. It writes the value of the moment of the repair, not the one found before. After each walk it checks what belongs to the
-// entries (programs, listeners); programs also as soon as the kernel reports that some were detached. The first difference is logged with
-// its entry; all are counted.
+// Repair restores what another program changed or deleted in the kernel's maps, within two intervals of `datapath.verify`. At each interval
+// it compares the maps with the entries that the kernel confirmed. It works in slices of a millisecond. It writes through the committer, so
+// that there is only one writer, and adds entries before it removes others. It writes the value that is wanted at the moment of the repair,
+// not the value that was wanted when the difference was found. After each walk it checks the fixtures (programs, listeners). It also checks
+// programs when the kernel reports that some were detached. It logs the first difference with its entry, and counts all differences.
 
 import type { Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
@@ -24,33 +24,33 @@ export interface RepairOptions extends DifferencesOptions {
   /** `datapath.verify` */
   readonly everyMs: number
   readonly onRepaired: (first: RepairedEntry, count: number) => void
-  /** Called with the reason when the kernel cannot be read. */
+  /** Called with the reason if the kernel cannot be read. */
   readonly onFault: (reason: string) => void
 }
 
 const SLICE_MS = 1
-/** The most differences that one walk repairs. The next walk finds the others. */
+/** How many differences one walk repairs at most. The next walk finds the rest. */
 const DIFFERENCES_MAX = 4096
 
 export class Repair {
-  /** Complete walks, and repaired entries. */
+  /** `walks`: complete comparisons. `repaired`: repaired entries and fixtures. */
   readonly counters = { walks: 0, repaired: 0 }
   /** The first difference of the last repair. */
   last: RepairedEntry | undefined
-  readonly #in: RepairOptions
+  readonly #options: RepairOptions
   #timer: Timer | undefined
   #walk: Walk | undefined
   #found: KernelDifference[] = []
-  /** The differences of the first walk, while the second confirms them. */
+  /** The differences of the first walk, while the second walk confirms them. Undefined during the first walk. */
   #suspects: ReadonlySet<string> | undefined
   #isStopped = false
 
   constructor(options: RepairOptions) {
-    this.#in = options
+    this.#options = options
   }
 
   start(): void {
-    const { repair } = this.#in.core.datapath
+    const { repair } = this.#options.core.datapath
     if (repair.kind === 'by-daemon') repair.onTouched(() => this.#mendFixtures('touched'))
     this.#again()
   }
@@ -61,26 +61,28 @@ export class Repair {
   }
 
   #again(): void {
-    this.#timer = this.#in.core.clock.after(this.#in.everyMs, () => this.#begin(undefined))
+    this.#timer = this.#options.core.clock.after(this.#options.everyMs, () =>
+      this.#begin(undefined),
+    )
   }
 
   #begin(suspects: ReadonlySet<string> | undefined): void {
     this.#suspects = suspects
     this.#found = []
-    this.#walk = walkDifferences(this.#in)
+    this.#walk = walkDifferences(this.#options)
     this.#work()
   }
 
   #work(): void {
     if (this.#isStopped) return
-    const { clock } = this.#in.core
+    const { clock } = this.#options.core
     const until = clock.now() + SLICE_MS
     let isMore = true
     try {
       do isMore = this.#step()
       while (isMore && clock.now() < until)
     } catch (error) {
-      this.#in.onFault(messageOf(error))
+      this.#options.onFault(messageOf(error))
       this.#again()
       return
     }
@@ -88,7 +90,7 @@ export class Repair {
     else this.#end()
   }
 
-  /** False: the walk is over. */
+  /** Does one step of the walk. Returns false when the walk is over. */
   #step(): boolean {
     const step = this.#walk?.next()
     if (step === undefined || step.done === true) return false
@@ -110,26 +112,26 @@ export class Repair {
     this.counters.walks++
     if (found.length > 0) {
       this.#mend(found)
-      this.#tell(found)
+      this.#report(found)
     }
     this.#mendFixtures('all')
     this.#again()
   }
 
   #mendFixtures(which: FixtureScope): void {
-    const { repair } = this.#in.core.datapath
+    const { repair } = this.#options.core.datapath
     const found = repair.kind === 'by-daemon' ? [...repair.fixtures(which)] : []
     for (const { mend } of found) mend()
-    this.#tell(found)
+    this.#report(found)
   }
 
-  #tell(found: readonly RepairedEntry[]): void {
+  #report(found: readonly RepairedEntry[]): void {
     const [first] = found
     if (first === undefined) return
     this.counters.repaired += found.length
     const { map, key, want, have } = first
     this.last = { map, key, want, have }
-    this.#in.onRepaired(this.last, found.length)
+    this.#options.onRepaired(this.last, found.length)
   }
 
   #mend(found: readonly KernelDifference[]): void {
@@ -141,11 +143,11 @@ export class Repair {
       else this.#mendEndpoint(difference)
     }
     if (prefixes.length + entries.length === 0) return
-    this.#in.core.committer.commitExtra(() => this.#changes(prefixes, entries))
+    this.#options.core.committer.commitExtra(() => this.#changes(prefixes, entries))
   }
 
   #mendEndpoint(difference: KernelDifference & { readonly map: 'ng_endpoints' }): void {
-    const { core, endpoints } = this.#in
+    const { core, endpoints } = this.#options
     const { repair } = core.datapath
     if (repair.kind !== 'by-daemon') return
     for (const entry of endpoints()) {
@@ -153,7 +155,7 @@ export class Repair {
     }
   }
 
-  /** The wanted values of these entries, as of now. */
+  /** Returns the changes that write the present wanted values of these entries. */
   #changes(prefixes: readonly KernelPrefix[], entries: readonly PolicyKey[]): Changes {
     const wanted = this.#wantedOf(new Set(entries.map(({ endpoint }) => endpoint)))
     const upserts = entries.flatMap((entry) => wanted.get(policyKeyText(entry)) ?? [])
@@ -170,19 +172,19 @@ export class Repair {
   #prefixChanges(
     found: readonly KernelPrefix[],
   ): Pick<Changes, 'prefixUpserts' | 'prefixRemovals'> {
-    const { ipcache, inherited } = this.#in.core
+    const { ipcache, inherited } = this.#options.core
     const { prefixes } = ipcache
     const [prefixUpserts, prefixRemovals] = [new PrefixBatch(), new PrefixBatch()]
-    for (const { scope, family, octets, length, identity, addressClass } of found) {
-      const row = prefixes.findIn(scope, family, octets, 0, length)
+    for (const { scope, identity, addressClass, ...prefix } of found) {
+      const row = prefixes.findIn(scope, prefix.family, prefix.octets, 0, prefix.length)
       if (prefixes.applied[row] === 0) {
-        // The entry is from an earlier daemon, and another process has changed it.
-        const left = inherited.find(scope, family, octets, 0, length)
+        // An earlier daemon left the entry, and another process has changed it since.
+        const left = inherited.find(scope, prefix)
         if (left >= 0) inherited.drop(left)
-        prefixRemovals.add(family, octets, 0, length, identity, addressClass, scope)
+        prefixRemovals.add(prefix, identity, addressClass, scope)
       } else {
         const { id, addressClass: ours } = prefixes.appliedOf(row)
-        prefixUpserts.add(family, octets, 0, length, id, ours, scope)
+        prefixUpserts.add(prefix, id, ours, scope)
       }
     }
     return { prefixUpserts, prefixRemovals }
@@ -191,7 +193,7 @@ export class Repair {
   #wantedOf(endpoints: ReadonlySet<EndpointId>): ReadonlyMap<string, PolicyEntry> {
     const wanted = new Map<string, PolicyEntry>()
     for (const endpoint of endpoints) {
-      for (const entry of this.#in.core.policyMaps.entriesOf(endpoint)) {
+      for (const entry of this.#options.core.policyMaps.entriesOf(endpoint)) {
         wanted.set(policyKeyText(entry), entry)
       }
     }

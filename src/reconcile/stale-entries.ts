@@ -1,19 +1,18 @@
-// Stale entries: the datapath has them from an earlier daemon, and the desired state does not want them. A restart and a
-// repair remove them.
+// This file lists stale entries: those that an earlier daemon left in the datapath and that nothing wants now. A restart removes them.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { Changes, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/entries.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
-/** `endpoint identity protocol port/bits`; equal keys have equal texts. */
+/** Formats a key as `endpoint identity protocol port/bits`. Equal keys have equal texts. */
 export function policyKeyText(key: PolicyKey): string {
   return `${key.endpoint} ${key.identity} ${key.protocol} ${key.port}/${key.portBits}`
 }
 
 /**
- * Removals of endpoints that are gone and of policy entries that are not wanted. `spared`: identities that kept addresses
- * still carry. Their policy entries stay while the endpoint exists.
+ * Returns the removals of endpoints that are gone and of policy entries that are not wanted. `spared`: identities of addresses that are
+ * kept from before the restart. Policy entries of these identities stay while their endpoint exists.
  */
 export function stalePolicies(
   core: CoreState,
@@ -34,20 +33,10 @@ export function stalePolicies(
   }
 }
 
-/** Removals of these entries of `batch`. */
+/** Returns the removals of the listed entries of `batch`. */
 export function prefixRemovals(batch: PrefixBatch, entries: readonly number[]): Changes {
   const stale = new PrefixBatch(entries.length + 1)
-  for (const entry of entries) {
-    stale.add(
-      batch.family(entry),
-      batch.octets(entry),
-      0,
-      batch.length(entry),
-      batch.identity(entry),
-      batch.addressClass(entry),
-      batch.scope(entry),
-    )
-  }
+  for (const entry of entries) stale.addFrom(batch, entry)
   return { ...removals(), prefixRemovals: stale }
 }
 

@@ -1,6 +1,6 @@
-// Saved entries on their way back into the name cache. They come in slices, beside the answers that are served meanwhile.
-// Before an answer teaches an address, all saved entries of that address come back. So the address never has fewer labels
-// than before, and the kernel's entry for it stays as it is or gains labels.
+// PendingEntries brings saved entries back into the name cache, in slices, while namegate already serves answers. Before namegate learns
+// an address from an answer, all saved entries of the address come back. So the address never has fewer labels than before the restart,
+// and the kernel's entry for the address only ever gains labels.
 
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
@@ -13,20 +13,20 @@ import type { SavedPairs } from './state-port.ts'
 
 export interface PendingEntriesOptions {
   readonly saved: SavedPairs
-  /** Of the same entries. */
+  /** The index of `saved` by address. */
   readonly addresses: PendingAddresses
   readonly names: NameCache
-  /** Learns that restored entries have records already. */
+  /** Is told that entries which come back have records already. */
   readonly ledger: EntryLedger | undefined
-  /** Seconds since boot when the clock showed 0. */
+  /** Seconds from the boot to the moment at which the daemon's clock showed 0. */
   readonly bootAtZero: number
-  /** Whether an endpoint of the daemon before is still there. */
+  /** Returns true if an endpoint of the daemon before still exists. */
   readonly isKnown: (endpoint: number) => boolean
 }
 
 export class PendingEntries {
   readonly counters = { restored: 0, withoutEndpoint: 0, overBound: 0 }
-  readonly #in: PendingEntriesOptions
+  readonly #options: PendingEntriesOptions
   readonly #addresses: PendingAddresses
   #isTaken: Uint8Array
   readonly #lesson = new Lesson()
@@ -35,33 +35,33 @@ export class PendingEntries {
   #isClaiming = false
 
   constructor(options: PendingEntriesOptions) {
-    this.#in = options
+    this.#options = options
     this.#addresses = options.addresses
     this.#isTaken = new Uint8Array(options.saved.count)
     this.#lesson.learnedAt = LEARNED_BEFORE
   }
 
-  /** Whether the name cache is learning a pending entry right now. */
+  /** True while this object brings entries back. The name cache then learns an entry from here and not from an answer. */
   get isClaiming(): boolean {
     return this.#isClaiming
   }
 
-  /** Upper bound of the entries still pending. */
+  /** An upper bound of the number of entries that are not back yet. */
   get left(): number {
-    return this.#in.saved.count - this.#next
+    return this.#options.saved.count - this.#next
   }
 
-  /** Brings back all pending entries of an address. */
+  /** Brings back all pending entries of the address at `offset`. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
     if (this.#isClaiming) return
     this.#setClaiming(true)
-    this.#bringBack(this.#addresses.chain(family, octets, offset), this.#in.names.tick())
+    this.#bringBack(this.#addresses.chain(family, octets, offset), this.#options.names.tick())
     this.#setClaiming(false)
   }
 
-  /** Brings back the next `rows` entries, with all entries of their addresses; true when none is left. */
+  /** Brings back the next `rows` entries, with all entries of their addresses. Returns true when no entry is left. */
   step(rows: number): boolean {
-    const { saved, names } = this.#in
+    const { saved, names } = this.#options
     const end = Math.min(saved.count, this.#next + rows)
     const now = names.tick()
     this.#setClaiming(true)
@@ -75,20 +75,20 @@ export class PendingEntries {
   }
 
   #free(): void {
-    this.#in.saved.free()
+    this.#options.saved.free()
     this.#addresses.free()
     this.#isTaken = new Uint8Array(0)
   }
 
   #setClaiming(isClaiming: boolean): void {
-    const { ledger } = this.#in
+    const { ledger } = this.#options
     this.#isClaiming = isClaiming
     if (ledger !== undefined) ledger.isRestoring = isClaiming
   }
 
   /** Brings back a row and the other rows of its address. */
   #bringBackAddress(row: number, now: number): void {
-    const { saved } = this.#in
+    const { saved } = this.#options
     const addresses = this.#addresses
     if (addresses.shares(row)) {
       const octets = saved.octets(row)
@@ -108,7 +108,7 @@ export class PendingEntries {
 
   #restore(row: number, now: number): void {
     this.#isTaken[row] = 1
-    const { saved, names, bootAtZero, isKnown } = this.#in
+    const { saved, names, bootAtZero, isKnown } = this.#options
     const endpoint = saved.endpoint(row)
     if (!isKnown(endpoint)) {
       this.counters.withoutEndpoint++
@@ -122,7 +122,7 @@ export class PendingEntries {
     lesson.endpoint = endpointId(endpoint)
     lesson.family = family
     lesson.guarded = NOT_CHECKED
-    // Rounded down, because the record was rounded up: the next record is equal, however often a daemon starts.
+    // The record was rounded up, so the time is rounded down here. The next record is then the same, however often a daemon starts.
     lesson.liveUntil = Math.floor(saved.until(row) - bootAtZero)
     lesson.now = now
     lesson.grace = saved.grace(row)
@@ -144,23 +144,23 @@ export class PendingEntries {
   }
 }
 
-/** No row. */
+/** The result "no row". */
 export const NONE = -1
-/** Chains for each entry. With 4, few chains have more than one address; rows of one chain are rarely in the same cache line. */
+/** With 4 chains per entry, few chains have more than one address. This matters because a step along a chain is a cache miss. */
 const CHAINS_PER_ENTRY = 4
 const CHAINS_MIN = 8
 
 /**
- * The saved entries of each address: chains of rows by the hash of the address. A chain has all entries of an address, and
- * rarely those of another one too, which then come back a little early. Made once at the start, because that compares no
- * addresses; about 25 octets an entry.
+ * An index of the saved entries by address. The rows are in chains by the hash of their address. A chain has all entries of an address.
+ * It rarely also has entries of another address, which then come back a little early. The index is made once, at the start, without a
+ * comparison of addresses. It needs about 25 octets per entry.
  */
 export class PendingAddresses {
-  /** First row of each chain, plus 1. */
+  /** First row of each chain + 1, 0 for an empty chain. */
   #firsts: Int32Array
-  /** Next row of the same chain, plus 1; 0 at the end. */
+  /** Next row of the same chain + 1, 0 for the last row. */
   #next: Int32Array
-  /** 1 for rows whose chain has other rows. */
+  /** 1 for each row whose chain has another row. */
   #shares: Uint8Array
 
   constructor(saved: SavedPairs) {
@@ -177,27 +177,27 @@ export class PendingAddresses {
     }
   }
 
-  /** The chain of an address, empty or not. */
+  /** Returns the chain of an address. The chain can be empty. */
   chain(family: Family, octets: Uint8Array, offset: number): number {
     return hashOctets(octets, offset, widthOf(family) >> 3) & (this.#firsts.length - 1)
   }
 
-  /** Whether the chain of a row has other rows. Most have none. */
+  /** Returns true if the chain of a row has another row. */
   shares(row: number): boolean {
     return this.#shares[row] === 1
   }
 
-  /** The first row of a chain, or NONE. */
+  /** Returns the first row of a chain, or NONE. */
   first(chain: number): number {
     return this.#firsts[chain]! - 1
   }
 
-  /** The next row of the same chain, or NONE. */
+  /** Returns the row after `row` in its chain, or NONE. */
   next(row: number): number {
     return this.#next[row]! - 1
   }
 
-  /** Empties every chain and gives the memory back. */
+  /** Empties every chain and frees the memory. */
   free(): void {
     this.#firsts = new Int32Array(CHAINS_MIN)
     this.#next = new Int32Array(0)

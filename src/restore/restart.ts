@@ -1,19 +1,20 @@
-// The owner of a restart: it brings a daemon back to what the daemon before knew and enforced. It begins once the
-// configuration is in force and works in slices beside the packet path. Until its last phase it only adds. Its phases, by
-// their names in `namegate status`:
-//   pairs    Saved entries come back, and their label sets get their former numbers.
-//   claims   The kernel has entries for addresses that no saved entry has: they were learned too late to be saved. When the
-//            labels of such an address are known, it gets those that selectors in force give, from the owner `restored`.
-//            When only its number is known, the kernel's entry stays as it is. All other entries that nothing wants go.
-//   grace    For `state.restore-grace`, clients may ask the names again.
-//   leaving  The facts of `restored` go, then the kernel's entries that nothing wanted, then the numbers still withheld.
+// Restart brings a daemon back to the names and entries of the daemon before. It begins when the configuration is in force, and works in
+// slices beside the packet path. The phase `pairs` only adds; later phases also remove. The phases, as `namegate status` names them:
+//   pairs    Saved entries come back, and their label sets get the numbers that they had.
+//   claims   The kernel can have an entry for an address without a saved entry, because namegate learned the address too late to save it.
+//            If the labels of such a kernel entry are known, the address gets a fact of the owner `restored` with those labels that a
+//            selector in force gives. If they are unknown, or the entry is in an endpoint's own scope, the entry stays unchanged.
+//            Every other kernel entry that no fact wants is removed, and so is every policy entry that no policy wants. Only policy
+//            entries with numbers of kept kernel entries stay.
+//   grace    For the time `state.restore-grace`, clients can ask for their names again.
+//   leaving  Restart removes the facts of `restored`, then the kept kernel entries that no fact wants, then the remaining policy entries
+//            that no policy wants. Then it ends the withholding of numbers.
 //   done     Nothing of the daemon before is left.
-// Policy entries that nothing wants go when the claims are made. Those of numbers that kept addresses carry go at the end.
 
 import { endpointId, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import type { DatapathDump, PolicyEntry } from '../datapath/entries.ts'
-import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
+import { NODE_SCOPE, PrefixView } from '../datapath/prefix-batch.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { NAMED_LABEL, WORLD_IPV4, WORLD_IPV6 } from '../identity/reserved.ts'
 import type { ToRestore } from '../names/name-cache.ts'
@@ -27,7 +28,7 @@ export interface RestartOptions {
   readonly core: CoreState
   /** What the kernel enforced when the daemon started. */
   readonly restored: DatapathDump
-  /** Saved entries. Absent: nothing was saved. */
+  /** Saved entries. Undefined: nothing was saved. */
   readonly pending: PendingEntries | undefined
   /** `state.restore-grace`. */
   readonly graceMs: number
@@ -40,36 +41,39 @@ const KERNEL_ENTRIES_PER_LOOK = 512
 const OWNER = 'restored'
 const NONE_SPARED: ReadonlySet<Identity> = new Set()
 
-/** The progress of a restart, for people. */
+/** The progress of a restart, as `namegate status` shows it. */
 export interface RestartProgress {
   readonly phase: RestartPhase
-  /** Saved entries that came back. */
+  /** Saved entries that are back. */
   readonly restored: number
-  /** Saved entries still to come. */
+  /** Saved entries that are not back yet. */
   readonly left: number
-  /** Addresses that only the kernel had: with known labels, and without. */
+  /** Addresses of kernel entries that got facts of the owner `restored`. */
   readonly claimed: number
+  /** Kernel entries that no fact wants and that stay until the phase `leaving`. */
   readonly kept: number
 }
 
 export class Restart implements ToRestore {
   readonly counters = { claimed: 0, kept: 0, removed: 0 }
-  readonly #in: RestartOptions
+  readonly #options: RestartOptions
   readonly #owner: number
   readonly #restoredLabels: RestoredLabels
   #phase: RestartPhase = 'pairs'
   /** The next kernel entry to look at, a row of `core.inherited`. */
   #next = 0
-  /** Kernel entries whose labels were claimed. */
+  /** Kernel entries for which `#restoreLabels` was called. */
   readonly #claimed = new Set<number>()
-  /** Kernel entries that stay as they are, and the numbers that they carry. */
+  /** Kernel entries that stay unchanged until the phase `leaving`. */
   #kept: number[] = []
+  /** The numbers in these kernel entries. */
   readonly #spared = new Set<Identity>()
+  readonly #prefix = new PrefixView()
   #stopped = false
 
   constructor(options: RestartOptions) {
     const { core } = options
-    this.#in = options
+    this.#options = options
     this.#owner = core.owners.hold(OWNER)
     this.#restoredLabels = new RestoredLabels(core, this.#owner)
     core.relabel.restored = this.#restoredLabels
@@ -80,13 +84,13 @@ export class Restart implements ToRestore {
     return this.#phase
   }
 
-  /** Policy entries of the daemon before; empty once none of them can be left. */
+  /** The policy entries of the daemon before. Empty when the restart is done. */
   get inheritedPolicies(): readonly PolicyEntry[] {
-    return this.#phase === 'done' ? [] : this.#in.restored.policies
+    return this.#phase === 'done' ? [] : this.#options.restored.policies
   }
 
   get progress(): RestartProgress {
-    const { pending } = this.#in
+    const { pending } = this.#options
     const { claimed, kept } = this.counters
     const left = this.#phase === 'pairs' ? (pending?.left ?? 0) : 0
     return { phase: this.#phase, restored: pending?.counters.restored ?? 0, left, claimed, kept }
@@ -101,9 +105,9 @@ export class Restart implements ToRestore {
     this.#stopped = true
   }
 
-  /** Works for at most about `milliseconds`; false when there is nothing to do now. */
+  /** Works for about `milliseconds` at most. Returns false when there is nothing to do now. */
   step(milliseconds: number): boolean {
-    const { clock, committer } = this.#in.core
+    const { clock, committer } = this.#options.core
     const until = clock.now() + milliseconds
     let isMore = true
     do isMore = this.#advance()
@@ -112,22 +116,22 @@ export class Restart implements ToRestore {
     return isMore
   }
 
-  /** Ends the grace. */
+  /** Ends the phase `grace`. */
   leave(): void {
     if (this.#phase === 'grace') this.#phase = 'leaving'
   }
 
   /**
-   * An answer is about to teach an address. First the address gets back what was known of it: from the state folder, else
-   * from the kernel.
+   * Called before namegate learns an address from an answer. Brings back the saved entries of the address. If the kernel's entry for the
+   * address still differs, the address also gets the labels of the kernel's entry.
    */
   claim(family: Family, octets: Uint8Array, offset: number): void {
-    const { core, pending } = this.#in
+    const { core, pending } = this.#options
     if (pending?.isClaiming === true) return
     pending?.claim(family, octets, offset)
     const { inherited, ipcache } = core
     const width = widthOf(family)
-    const entry = inherited.find(NODE_SCOPE, family, octets, offset, width)
+    const entry = inherited.find(NODE_SCOPE, this.#prefix.set(family, octets, offset, width))
     if (entry < 0) return
     const id = inherited.batch.identity(entry)
     const row = ipcache.prefixes.find(family, octets, offset, width)
@@ -138,7 +142,7 @@ export class Restart implements ToRestore {
 
   #work(): void {
     if (this.#stopped) return
-    const { core, graceMs } = this.#in
+    const { core, graceMs } = this.#options
     if (this.step(SLICE_MS)) {
       core.clock.soon(() => this.#work())
     } else if (this.#phase === 'grace') {
@@ -149,7 +153,7 @@ export class Restart implements ToRestore {
     }
   }
 
-  /** A small piece of the present phase; false when there is nothing to do now. */
+  /** Does a small piece of the present phase. Returns false when there is nothing to do now. */
   #advance(): boolean {
     switch (this.#phase) {
       case 'pairs':
@@ -166,18 +170,18 @@ export class Restart implements ToRestore {
   }
 
   #bringBackEntries(): void {
-    const { core, pending } = this.#in
+    const { core, pending } = this.#options
     if (pending?.step(PENDING_PER_LOOK) === false) return
-    // The commit takes the kernel entries that restored entries want. The next phase looks at the others.
+    // The commit marks the kernel entries that facts want as taken. The next phase looks at the other kernel entries.
     core.committer.commit()
     this.#phase = 'claims'
   }
 
   #claimKernelEntries(): boolean {
-    const { core } = this.#in
+    const { core } = this.#options
     const { batch } = core.inherited
     const stale: number[] = []
-    const endpoints = this.#in.endpoints()
+    const endpoints = this.#options.endpoints()
     const end = Math.min(batch.count, this.#next + KERNEL_ENTRIES_PER_LOOK)
     for (; this.#next < end; this.#next++) {
       if (!core.inherited.isTaken(this.#next) && !this.#isClaimed(this.#next, endpoints)) {
@@ -193,9 +197,9 @@ export class Restart implements ToRestore {
     return false
   }
 
-  /** Whether a kernel entry that nothing wants stays for the grace. */
+  /** Decides about a kernel entry that no fact wants. Returns true if the address gets a fact, or if the entry stays unchanged. */
   #isClaimed(entry: number, endpoints: ReadonlySet<EndpointId>): boolean {
-    const { batch } = this.#in.core.inherited
+    const { batch } = this.#options.core.inherited
     const addressClass = batch.addressClass(entry)
     const isWorld = addressClass === WORLD_IPV4 || addressClass === WORLD_IPV6
     if (!isWorld || batch.length(entry) !== widthOf(batch.family(entry))) return false
@@ -211,25 +215,25 @@ export class Restart implements ToRestore {
   }
 
   #labelsOf(id: Identity): readonly string[] | undefined {
-    const { allocator, labelSets } = this.#in.core
+    const { allocator, labelSets } = this.#options.core
     const set = allocator.setOf(id)
     return set === undefined ? allocator.numbers.labelsOf(id) : labelSets.format(set)
   }
 
-  /** Gives an address those labels that names taught it. It inherits all others from the prefixes around it. */
+  /** Gives an address those of the labels that come from names. It inherits all other labels from its container. */
   #restoreLabels(entry: number, labels: readonly string[]): boolean {
     if (this.#claimed.has(entry)) return false
     this.#claimed.add(entry)
     const taught = labels.filter((label) => label.startsWith('fqdn:') || label === NAMED_LABEL)
     if (taught.length === 0) return false
-    const prefix = this.#in.core.inherited.batch.prefix(entry)
+    const prefix = this.#options.core.inherited.batch.prefix(entry)
     if (!this.#restoredLabels.add(prefix, taught)) return false
     this.counters.claimed++
     return true
   }
 
   #removeRest(): boolean {
-    const { core } = this.#in
+    const { core } = this.#options
     this.#restoredLabels.drop(KERNEL_ENTRIES_PER_LOOK)
     if (this.#restoredLabels.count > 0) return true
     core.committer.commit()
@@ -245,8 +249,8 @@ export class Restart implements ToRestore {
 
   #removeEntries(entries: readonly number[]): void {
     if (entries.length === 0) return
-    const { committer, inherited } = this.#in.core
-    // The datapath may be busy. An answer may teach one of the addresses before these removals begin.
+    const { committer, inherited } = this.#options.core
+    // The datapath may be busy. Before it takes these removals, namegate may learn one of the addresses from an answer.
     committer.commitExtra(() => {
       const left = entries.filter((entry) => !inherited.isTaken(entry))
       const changes = prefixRemovals(inherited.batch, left)
@@ -257,7 +261,7 @@ export class Restart implements ToRestore {
   }
 
   #removePolicies(spared: ReadonlySet<Identity>): void {
-    const { core, restored, endpoints } = this.#in
+    const { core, restored, endpoints } = this.#options
     core.committer.commitExtra(() => stalePolicies(core, restored, endpoints(), spared))
   }
 }

@@ -1,8 +1,10 @@
-// Writes the records of what must outlive the process (docs/spec/promises "State and restart"). Numbers are written before
-// any kernel entry carries them, entries and documents soon after they change, and an image of everything now and then.
-// The recorder works in slices and never on the packet path. It takes no image while a restart brings entries back: until
-// then the files of the daemon before are the whole truth. An image is complete after the walk over all entries, once
-// every change that was known by then has a record. Read in order, image and records then hold the last state of each entry.
+// StateRecorder writes the records of the state that must outlive the process (docs/spec/promises "State and restart"). It writes numbers
+// before any kernel entry has them. It writes entries and documents soon after they change, in slices and never on the packet path. From
+// time to time it writes an image of everything.
+//
+// For an image the recorder walks over all entries. The image is complete when every change that waited at the end of the walk has a
+// record. Image and journal together then have the last state of each entry. The recorder begins no image while a restart still brings
+// entries back, because only the files of the daemon before have all entries until then.
 
 import type { Identity } from '../core/ids.ts'
 import type { Timer } from '../core/clock.ts'
@@ -10,43 +12,43 @@ import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { ImageSink, PairRecord, RecordSink, SavedDocument, StateSink } from './state-port.ts'
 
-/** From a change to its record, in milliseconds. */
+/** A change gets its record after this many milliseconds. */
 const WRITE_MS = 250
 const SLICE_MS = 1
 const ENTRIES_PER_LOOK = 64
-/** Pause while the disk is slow. */
+/** While too many records wait for the disk, the recorder pauses for this many milliseconds. */
 const FULL_MS = 20
-/** How often the recorder checks whether an image is due, while things change or the disk refuses something. */
+/** After changes, and while the disk is behind, the recorder checks in this interval whether an image is needed. */
 const IMAGE_LOOK_MS = 10_000
 
 export interface StateRecorderOptions {
   readonly core: CoreState
   readonly ledger: EntryLedger
   readonly sink: StateSink
-  /** Seconds since boot when the clock showed 0. */
+  /** Seconds from the boot to the moment at which the daemon's clock showed 0. */
   readonly bootAtZero: number
-  /** All documents as they are now, for an image. */
+  /** Returns the present version of all documents, for an image. */
   readonly documents: () => Iterable<SavedDocument>
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 export class StateRecorder {
-  readonly #in: StateRecorderOptions
+  readonly #options: StateRecorderOptions
   readonly #record: Writable<PairRecord>
   #timer: Timer | undefined
-  /** Runs once more after the last record, because the disk reports failures late, and while the disk is behind. */
+  /** Checks once more after the last record, because the disk reports failures late. Continues while the disk is behind. */
   #lookTimer: Timer | undefined
   #image: ImageSink | undefined
-  /** The next entry that the image wants. */
+  /** The next entry of the walk for the image, 0 after the walk. */
   #imageRow = 0
-  /** Changes known at the end of the walk that have no record yet. */
+  /** How many of the changes that waited at the end of the walk have no record yet. */
   #imageNeeds = 0
   #lookedAt = Number.NEGATIVE_INFINITY
   #stopped = false
 
   constructor(options: StateRecorderOptions) {
-    this.#in = options
+    this.#options = options
     this.#record = {
       row: 0,
       endpoint: 0,
@@ -68,17 +70,17 @@ export class StateRecorder {
 
   /** Writes the numbers of new identities before it returns. */
   numbers(allocated: readonly Identity[]): void {
-    const { allocator, labelSets } = this.#in.core
+    const { allocator, labelSets } = this.#options.core
     const numbers = allocated.flatMap((id) => {
       const set = allocator.setOf(id)
       return set === undefined ? [] : [{ id, labels: labelSets.format(set) }]
     })
-    this.#in.sink.numbers(numbers)
+    this.#options.sink.numbers(numbers)
     this.#soon(WRITE_MS)
   }
 
   document(document: SavedDocument): void {
-    this.#in.sink.document(document)
+    this.#options.sink.document(document)
     this.#soon(WRITE_MS)
   }
 
@@ -89,13 +91,13 @@ export class StateRecorder {
     this.#lookTimer?.cancel()
     this.#image?.abandon()
     this.#image = undefined
-    while (this.#in.ledger.waiting > 0) this.#writeNext()
-    this.#in.sink.flush()
+    while (this.#options.ledger.waiting > 0) this.#writeNext()
+    this.#options.sink.flush()
   }
 
   #soon(milliseconds: number): void {
     if (this.#timer !== undefined || this.#stopped) return
-    this.#timer = this.#in.core.clock.after(milliseconds, () => {
+    this.#timer = this.#options.core.clock.after(milliseconds, () => {
       this.#timer = undefined
       this.#work()
       this.#lookLater()
@@ -104,15 +106,15 @@ export class StateRecorder {
 
   #lookLater(): void {
     if (this.#stopped) return
-    this.#lookTimer ??= this.#in.core.clock.after(IMAGE_LOOK_MS, () => {
+    this.#lookTimer ??= this.#options.core.clock.after(IMAGE_LOOK_MS, () => {
       this.#lookTimer = undefined
       this.#work()
-      if (this.#in.sink.isBehind) this.#lookLater()
+      if (this.#options.sink.isBehind) this.#lookLater()
     })
   }
 
   #work(): void {
-    const { core, ledger, sink } = this.#in
+    const { core, ledger, sink } = this.#options
     if (sink.isFull || this.#image?.isFull === true) {
       this.#soon(FULL_MS)
       return
@@ -128,9 +130,9 @@ export class StateRecorder {
     else if (ledger.waiting > 0) this.#soon(WRITE_MS)
   }
 
-  /** A small piece of work; false when there is none. */
+  /** Does a small piece of work. Returns false when there is none. */
   #advance(): boolean {
-    const { ledger } = this.#in
+    const { ledger } = this.#options
     for (let i = 0; i < ENTRIES_PER_LOOK && ledger.waiting > 0; i++) this.#writeNext()
     const image = this.#image
     if (image === undefined) return ledger.waiting > 0
@@ -140,7 +142,7 @@ export class StateRecorder {
   }
 
   #writeNext(): void {
-    const { core, ledger, sink, bootAtZero } = this.#in
+    const { core, ledger, sink, bootAtZero } = this.#options
     const entry = ledger.take()
     this.#imageNeeds--
     const { entries } = core.names
@@ -153,15 +155,15 @@ export class StateRecorder {
   }
 
   #writeEntry(sink: RecordSink, entry: number, until: number): void {
-    const { names, mappings, entries } = this.#in.core.names
-    const { prefixes } = this.#in.core.ipcache
+    const { names, mappings, entries } = this.#options.core.names
+    const { prefixes } = this.#options.core.ipcache
     const mapping = entries.mapping[entry]!
     const name = mappings.name[mapping]!
     const prefix = mappings.prefix[mapping]!
     const record = this.#record
     record.row = entry
     record.endpoint = entries.endpoint[entry]!
-    record.until = Math.ceil(until + this.#in.bootAtZero)
+    record.until = Math.ceil(until + this.#options.bootAtZero)
     record.grace = entries.grace[entry]!
     record.family = prefixes.family(prefix)
     record.addressAt = prefix * 16
@@ -172,7 +174,7 @@ export class StateRecorder {
   }
 
   #beginImage(): void {
-    const { core, sink, documents } = this.#in
+    const { core, sink, documents } = this.#options
     if (this.#image !== undefined || core.names.toRestore !== undefined) return
     if (core.clock.now() < this.#lookedAt + IMAGE_LOOK_MS) return
     this.#lookedAt = core.clock.now()
@@ -190,7 +192,7 @@ export class StateRecorder {
   }
 
   #walk(image: ImageSink): void {
-    const { core, ledger } = this.#in
+    const { core, ledger } = this.#options
     const { entries } = core.names
     for (let i = 0; i < ENTRIES_PER_LOOK; i++) {
       const entry = this.#imageRow
@@ -207,7 +209,7 @@ export class StateRecorder {
   }
 
   #endImage(image: ImageSink): void {
-    this.#in.sink.flush()
+    this.#options.sink.flush()
     image.end()
     this.#image = undefined
   }

@@ -1,23 +1,24 @@
-// A program beside the command that ends with us, however we end: its standard input is a pipe whose other end only this process
-// has, and the program ends when that end closes.
+// A Helper runs a program beside the command, and makes sure that the program never outlives this process. The program's standard input is
+// a pipe whose other end only this process has. When this end closes, the program ends.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** A helper that runs until `stop`, or until this process ends in whatever way. */
+/** A program that runs until `stop`, or until this process ends. */
 export class Helper {
+  /** Resolves when the program has ended, also when it could not be started. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
-  #onTold: () => void = () => undefined
+  #onOutput: () => void = () => undefined
   #said = ''
-  #told = ''
+  #stdout = ''
   #over = false
 
-  /** Ends when its input does; `input` is what it reads before. */
+  /** Starts the program and writes `input` to it. */
   constructor([program = '', ...args]: readonly string[], input = '') {
     this.#child = spawn(program, args, {
-      // Signals to our process group are not for it.
+      // A process group of its own, so that signals to the group of this process do not reach the program.
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
       env: { PATH: searchPath(), LC_ALL: 'C' },
@@ -28,8 +29,8 @@ export class Helper {
       this.#said = (this.#said + text).slice(-MESSAGE_MAX)
     })
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.#told = (this.#told + text).slice(-MESSAGE_MAX)
-      this.#onTold()
+      this.#stdout = (this.#stdout + text).slice(-MESSAGE_MAX)
+      this.#onOutput()
     })
     this.ended = new Promise((done) => {
       const end = (): void => {
@@ -45,22 +46,22 @@ export class Helper {
     return this.#over
   }
 
-  /** The last line it wrote that is no noise. */
+  /** Returns the last line of stderr that is not a known line without meaning for the user. */
   get said(): string {
     const lines = this.#said.split('\n').filter((line) => line.trim() !== '' && !NOISE.test(line))
     return lines.at(-1)?.trim() ?? 'it says nothing'
   }
 
-  /** What it has told on stdout when that matches; undefined when it ended before. */
-  async tells(pattern: RegExp): Promise<string | undefined> {
-    const told = new Promise<void>((done) => {
-      this.#onTold = () => {
-        if (pattern.test(this.#told)) done()
+  /** Resolves with stdout as soon as it matches the pattern. Resolves with undefined if the program ended before. */
+  async printed(pattern: RegExp): Promise<string | undefined> {
+    const matched = new Promise<void>((done) => {
+      this.#onOutput = () => {
+        if (pattern.test(this.#stdout)) done()
       }
-      this.#onTold()
+      this.#onOutput()
     })
-    await Promise.race([told, this.ended])
-    return pattern.test(this.#told) ? this.#told : undefined
+    await Promise.race([matched, this.ended])
+    return pattern.test(this.#stdout) ? this.#stdout : undefined
   }
 
   async stop(): Promise<void> {
@@ -72,7 +73,7 @@ export class Helper {
 const MESSAGE_MAX = 4096
 const NOISE = /^Failed to send \d+ bytes to syslog$/
 
-/** Tools of the administrator are not on every user's path. */
+/** Returns PATH with the folders of administrators' tools, which not every user has in PATH. */
 export function searchPath(): string {
   return `${process.env['PATH'] ?? ''}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin`
 }

@@ -1,6 +1,6 @@
-// What the command asked and reached, gathered while it runs: names and refused connections from the ring of flows, made
-// connections from the kernel's connection table, and the names for which each address was answered. Bounded; what is beyond the
-// bound is counted. Read once a second, and at the end.
+// A Recorder records what the command asks and reaches while it runs. Names and refused connections come from the ring of flows.
+// Connections that were made come from the kernel's connection table. The names of each address come from the name cache. The number of
+// records is bounded, and `lost` counts what is not recorded. run.ts calls `look` once a second and at the end of the run.
 
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { FlowDetails } from '../flows/record/flow-kinds.ts'
@@ -11,32 +11,28 @@ import type { Flow } from '../native/netfilter/conntrack.ts'
 
 export type NameVerdict = 'allowed' | 'denied' | 'audited' | 'failed'
 
+/** A name that the command asked. `asked` counts the queries. */
 export interface NameRecord {
   readonly name: string
   asked: number
   verdict: NameVerdict
 }
 
+/** A destination that the command reached or was refused. */
 export interface ConnectionRecord {
   readonly address: string
   readonly protocol: string
   readonly port: number
+  /** How many packets were refused or audited. Always 1 for `made`. */
   packets: number
   readonly verdict: 'made' | 'refused' | 'audited'
-  /** Names that the address was answered for. */
+  /** Names whose answers contained the address. The set grows as more names are learned. */
   readonly names: ReadonlySet<string>
-  /** No answer opens it (names/guard.ts). */
+  /** True if the address is guarded: no answer can open it (names/guard.ts). */
   readonly isGuarded: boolean
 }
 
-export interface RecorderOptions {
-  readonly core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
-  readonly flows: FlowRing
-  /** Lists the connection table of the command's network namespace. */
-  readonly dump: (family: Family, visit: (flow: Flow) => void) => number
-}
-
-/** Where a connection goes to. */
+/** The destination of a connection. */
 interface Place {
   readonly family: Family
   /** 16 octets. */
@@ -45,41 +41,50 @@ interface Place {
   readonly port: number
 }
 
-/** Of names, of addresses and of connections each. */
+/** The bound for names, for addresses and for connections, each. */
 const RECORDS_MAX = 10_000
-/** The strongest verdict of a name's queries stays. */
+/** A name keeps the strongest verdict of its queries. */
 const STRENGTH: Readonly<Record<NameVerdict, number>> = {
   failed: 0,
   allowed: 1,
   audited: 2,
   denied: 3,
 }
-/** Loopback is the command's own. */
+/** Loopback addresses. Connections to them stay inside the command's namespace. */
 const OWN = /^(?:127\.|::1$)/
 const DNS_PORT = 53
 
+/** The records of one run. */
 export class Recorder {
   readonly names = new Map<string, NameRecord>()
   readonly connections = new Map<string, ConnectionRecord>()
-  /** Records that found no room. */
+  /** How many observations were not recorded because of the bound, or because the ring of flows overwrote them. */
   lost = 0
-  readonly #options: RecorderOptions
+  readonly #core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
+  readonly #flows: FlowRing
+  readonly #dump: (family: Family, visit: (flow: Flow) => void) => number
   readonly #namesOf = new Map<string, Set<string>>()
   #seen = 0
 
-  constructor(options: RecorderOptions) {
-    this.#options = options
+  constructor(options: {
+    readonly core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
+    readonly flows: FlowRing
+    /** Lists the connection table of the command's network namespace. */
+    readonly dump: (family: Family, visit: (flow: Flow) => void) => number
+  }) {
+    this.#core = options.core
+    this.#flows = options.flows
+    this.#dump = options.dump
   }
 
-  /** Takes in what is new. */
+  /** Reads new flows and connections. */
   look(): void {
     this.#lookAtNames()
-    const { flows } = this.#options
-    const { count, oldest } = flows
+    const { count, oldest } = this.#flows
     if (oldest > this.#seen) this.lost += oldest - this.#seen
-    for (let i = Math.max(this.#seen, oldest); i < count; i++) this.#takeFlow(flows.get(i))
+    for (let i = Math.max(this.#seen, oldest); i < count; i++) this.#takeFlow(this.#flows.get(i))
     this.#seen = count
-    for (const family of [4, 6] as const) this.#options.dump(family, (flow) => this.#takeMade(flow))
+    for (const family of [4, 6] as const) this.#dump(family, (flow) => this.#takeMade(flow))
   }
 
   #takeFlow(flow: FlowDetails): void {
@@ -151,7 +156,7 @@ export class Recorder {
       return
     }
     const names = this.#holdNames(address)
-    const isGuarded = this.#options.core.guard.isGuarded(family, place.address, 0)
+    const isGuarded = this.#core.guard.isGuarded(family, place.address, 0)
     this.connections.set(key, {
       address,
       protocol: formatProtocol(protocol),
@@ -169,9 +174,9 @@ export class Recorder {
     return names
   }
 
-  /** Pairs of name and address stay for a minute after their TTL at least: none is missed. */
+  /** Records the names of all addresses. The name cache keeps a mapping at least a minute after its TTL, so none is missed. */
   #lookAtNames(): void {
-    const { names: cache, ipcache } = this.#options.core
+    const { names: cache, ipcache } = this.#core
     const { names, mappings } = cache
     const { prefixes } = ipcache
     for (let row = 1; row <= names.slots.high; row++) {

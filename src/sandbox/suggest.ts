@@ -1,12 +1,14 @@
-// `--suggest`: the policy that allows what was seen: every name that was asked, and for each name every protocol and port at which
-// one of its addresses was reached or refused. The engine of `policy suggest` makes it; `--policy` takes it. Pure.
+// `suggestPolicy` makes the policy of `exec --suggest`. The policy allows every name that the command asked. For each name, it allows every
+// protocol and port at which the command reached, or was refused, one of the name's addresses. The code of `policy suggest` makes the
+// policy, and `exec --policy` can read it. The function has no side effects.
 
-import { formatPolicy, selectorOf } from '../suggest/format-policy.ts'
+import { formatPolicy, selectorOf } from '../suggest/format.ts'
 import { Needs } from '../suggest/needs.ts'
 import { suggest } from '../suggest/suggest.ts'
 import { EXEC_LABELS } from './allow.ts'
 import type { Recorder } from './record.ts'
 
+/** Returns the text of a policy file for what the Recorder recorded. */
 export function suggestPolicy({
   names,
   connections,

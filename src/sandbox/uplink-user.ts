@@ -1,11 +1,12 @@
-// Uplinks without root: pasta (Debian package passt) or slirp4netns, which carry the command's connections as sockets
-// of their own in the caller's network namespace. Neither lets the command reach the caller's loopback.
+// `openUserUplink` opens an uplink without root privileges, by pasta (Debian package passt) or slirp4netns. These programs carry the
+// command's connections through sockets of their own in the caller's network namespace. Neither program lets the command reach the caller's
+// loopback.
 
-import { UnavailableError } from '../core/errors.ts'
+import { accessSync, constants } from 'node:fs'
+import { systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { Helper, isInstalled } from './helper.ts'
 import {
   expectsIpv6,
-  mustHaveTun,
   UPLINK_INTERFACE,
   waitForRoutes,
   type Uplink,
@@ -14,14 +15,15 @@ import {
 
 export type UserUplink = 'pasta' | 'slirp4netns'
 
-/** slirp4netns has these fixed; pasta is given them. */
+/** The command's addresses. They are fixed in slirp4netns, and pasta receives them as arguments. */
 const ADDRESS4 = '10.0.2.100'
 const GATEWAY4 = '10.0.2.2'
 const PREFIX6 = 'fd00::/64'
 const ADDRESS6 = 'fd00::64'
 const GATEWAY6 = 'fd00::2'
+const TUN = '/dev/net/tun'
 
-/** The one to use; throws UnavailableError when neither is installed, or `wanted` is not. */
+/** Returns the program to use: `wanted`, or else the first that is installed. Throws UnavailableError if there is none. */
 export function chooseUserUplink(wanted?: UserUplink): UserUplink {
   const choices: readonly UserUplink[] = wanted === undefined ? ['pasta', 'slirp4netns'] : [wanted]
   const found = choices.find(isInstalled)
@@ -35,6 +37,7 @@ export function chooseUserUplink(wanted?: UserUplink): UserUplink {
   )
 }
 
+/** Starts the program for the uplink. Throws UnavailableError if a TUN device cannot be used. */
 export function openUserUplink(kind: UserUplink, options: UplinkOptions): Uplink {
   mustHaveTun()
   const helper = new Helper([options.program, 'guard', ...COMMANDS[kind](options.pid)])
@@ -60,4 +63,18 @@ const COMMANDS: Readonly<Record<UserUplink, (pid: number) => readonly string[]>>
     ...['--configure', '--enable-ipv6', '--disable-host-loopback', '--disable-dns'],
     ...[String(pid), UPLINK_INTERFACE],
   ],
+}
+
+/** Throws UnavailableError that names the remedy if /dev/net/tun cannot be opened. */
+function mustHaveTun(): void {
+  try {
+    accessSync(TUN, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    const isMissing = systemCodeOf(error) === 'ENOENT'
+    throw new UnavailableError(
+      isMissing
+        ? `Cannot connect the command: ${TUN} is not there: as root: modprobe tun; in a container: --device ${TUN}`
+        : `Cannot connect the command: no permission for ${TUN}: as root: chmod 0666 ${TUN}`,
+    )
+  }
 }

@@ -1,11 +1,12 @@
-// The uplink of root: a veth pair, addresses that no interface here has, and masquerading in the caller's network namespace. Its rules
-// are in a table of this run that nft(8) owns: the kernel removes the table when that process ends, and the process ends with
-// us. The pair ends with the command's namespace. Steps that can begin early run as programs of their own, while the gate is
-// made.
+// `openVeth` opens the uplink that needs root privileges: a veth pair between the caller's and the command's network namespaces, with
+// masquerading and forwarding in the caller's namespace. A process of nft(8) owns the table with the rules. The process of nft ends when
+// namegate ends, and the kernel then removes the table. The veth pair ends with the command's namespace. All steps run as separate
+// programs, while namegate prepares the gate.
 
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
 import type { RunTool } from '../intercept/tools.ts'
-import { switchForwardingOn } from './forwarding.ts'
+import { errnoName } from '../native/native.ts'
 import { Helper, isInstalled } from './helper.ts'
 import {
   expectsIpv6,
@@ -17,13 +18,13 @@ import {
 
 export interface VethOptions extends UplinkOptions {
   readonly run: RunTool
-  /** Of this run: distinguishes interfaces, addresses and tables. */
+  /** The number of this run. Interfaces, addresses and tables of different runs differ by this number. */
   readonly number: number
-  /** Told when forwarding was off and is on now. */
+  /** Receives a line of text with the settings of forwarding that this run switched on. */
   readonly say: (text: string) => void
 }
 
-/** Interfaces and tables of all runs begin so. */
+/** The beginning of the names of interfaces and tables of all runs. */
 const NAME = 'ngx'
 const PACKAGES = { ip: 'iproute2', nft: 'nftables', nsenter: 'util-linux' } as const
 
@@ -34,6 +35,7 @@ interface Addresses {
   readonly inner6: string
 }
 
+/** Starts to open the uplink, which works when `ready` resolves. Throws UnavailableError if a needed program is not installed. */
 export function openVeth(options: VethOptions): Uplink {
   for (const [program, debian] of Object.entries(PACKAGES)) {
     if (isInstalled(program)) continue
@@ -46,7 +48,7 @@ export function openVeth(options: VethOptions): Uplink {
   const wantsIpv6 = expectsIpv6()
   const linked = link(options, name, addresses, wantsIpv6)
   const masquerade = new Helper(['nft', '-i'], rulesOf(name, addresses, wantsIpv6))
-  const forwarding = switchForwardingOn({ ...options, wantsIpv6 })
+  const forwarding = switchForwardingOn(options, wantsIpv6)
   const ready = (async () => {
     await Promise.all([linked, mustMasquerade(masquerade, name), forwarding.ready])
     await waitForRoutes(options, masquerade, 'veth')
@@ -62,7 +64,7 @@ export function openVeth(options: VethOptions): Uplink {
   }
 }
 
-/** One /30 of 100.64.0.0/10 and one /64 of fd6e:6765::/32 for each number. */
+/** Returns the addresses of a run: from one /30 of 100.64.0.0/10 and one /64 of fd6e:6765::/32. */
 function addressesOf(number: number): Addresses {
   const at = (number % BLOCKS) * 4
   const base = `100.${64 + (at >> 16)}.${(at >> 8) & 0xff}`
@@ -75,7 +77,7 @@ function addressesOf(number: number): Addresses {
   }
 }
 
-/** /30 blocks that are used: a part of the 2^20 there are. */
+/** How many of the 2^20 blocks (/30) of 100.64.0.0/10 runs use. */
 export const BLOCKS = 65_536
 
 async function link(
@@ -105,7 +107,7 @@ async function link(
   throw new UnavailableError(`Cannot connect the command by veth: ${said.trim()}`)
 }
 
-/** Text for nft. Only what the command began comes back to it. The last lines show what came of the others. */
+/** Returns text for nft. The rules let packets reach the command only on connections that it began. The last lines print the table. */
 function rulesOf(name: string, { inner4, inner6 }: Addresses, wantsIpv6: boolean): string {
   const sources = [`ip saddr ${inner4}`, ...(wantsIpv6 ? [`ip6 saddr ${inner6}`] : [])]
   return [
@@ -125,7 +127,77 @@ function rulesOf(name: string, { inner4, inner6 }: Addresses, wantsIpv6: boolean
 }
 
 async function mustMasquerade(helper: Helper, name: string): Promise<void> {
-  const told = await helper.tells(/^payload expression/m)
-  if (told?.includes(`\toifname "${name}" drop\n`) === true) return
+  const listed = await helper.printed(/^payload expression/m)
+  if (listed?.includes(`\toifname "${name}" drop\n`) === true) return
   throw new UnavailableError(`Cannot masquerade the command's connections: nft: ${helper.said}`)
+}
+
+/**
+ * Forwarding in the caller's network namespace. If forwarding is off, the launcher's program switches it on
+ * (native/sandbox/forwarding.h), in a process that ends with this process. When the last sandbox that needs forwarding ends, the program
+ * restores the former setting. A file for each network namespace keeps the former setting.
+ */
+interface Forwarding {
+  /** Resolves when forwarding is on. Rejects with UnavailableError if it cannot be switched on. */
+  readonly ready: Promise<void>
+  stop(): Promise<void>
+}
+
+const RUN = '/run/namegate'
+const SYSCTL = '/proc/sys/net'
+const DEVICES = '/sys/class/net'
+const IS_UP = 1
+
+function switchForwardingOn({ program, say }: VethOptions, wantsIpv6: boolean): Forwarding {
+  const helper = new Helper([program, 'forward', usersFile(), ...settings(wantsIpv6)])
+  return {
+    ready: (async () => {
+      const lines = (await helper.printed(/^(?:ready|fail .*)$/m)) ?? 'fail  0'
+      const [, file = '', errno] = /^fail (.*) (\d+)$/m.exec(lines) ?? []
+      if (errno !== undefined) {
+        throw new UnavailableError(
+          `Cannot forward the command's packets: ${errnoName(Number(errno))}: set sysctl ${keyOf(file)}=1`,
+        )
+      }
+      const changed = [...lines.matchAll(/^on (.*)$/gm)].map(([, each = '']) => keyOf(each))
+      if (changed.length > 0) say(`switched on for this run: ${changed.join(', ')}`)
+    })(),
+    stop: async () => await helper.stop(),
+  }
+}
+
+/** Returns the file that keeps the former setting. A run that cannot make its folder does not know of other runs. */
+function usersFile(): string {
+  try {
+    mkdirSync(RUN, { recursive: true })
+  } catch {
+    // The helper works without the file.
+  }
+  return `${RUN}/forwarding-${statSync('/proc/self/ns/net').ino}`
+}
+
+/** Returns the settings in the order in which they are set. `FILE=FROM>TO` sets FILE to TO if its value is FROM. */
+function settings(wantsIpv6: boolean): readonly string[] {
+  const forwards6 = `${SYSCTL}/ipv6/conf/all/forwarding`
+  return [
+    `${SYSCTL}/ipv4/ip_forward=0>1`,
+    // A forwarding host ignores router advertisements unless accept_ra is 2.
+    ...(wantsIpv6 && readFileSync(forwards6, 'utf8').trim() === '0'
+      ? readdirSync(DEVICES)
+          .filter(mayHearRouters)
+          .map((device) => `${SYSCTL}/ipv6/conf/${device}/accept_ra=1>2`)
+      : []),
+    ...(wantsIpv6 ? [`${forwards6}=0>1`] : []),
+  ]
+}
+
+/** Returns true for a device that is up, and that is neither loopback nor an interface of a sandbox. */
+function mayHearRouters(device: string): boolean {
+  if (device === 'lo' || device.startsWith(NAME)) return false
+  const flags = Number(readFileSync(`${DEVICES}/${device}/flags`, 'utf8'))
+  return (flags & IS_UP) !== 0
+}
+
+function keyOf(file: string): string {
+  return `net.${file.slice(SYSCTL.length + 1).replaceAll('/', '.')}`
 }

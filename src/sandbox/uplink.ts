@@ -1,36 +1,40 @@
-// The port to an uplink, which connects the command's network namespace with the caller's, and what all uplinks share: the
-// name of the interface, and the wait for the kernel's routes.
+// This file defines the port for an uplink, which connects the command's network namespace with the caller's. It also contains what all
+// uplinks have in common: the name of the interface, and the wait for default routes.
 
-import { accessSync, constants, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import type { Clock } from '../core/clock.ts'
-import { systemCodeOf, UnavailableError } from '../core/errors.ts'
+import { UnavailableError } from '../core/errors.ts'
 import type { Helper } from './helper.ts'
 
-/** In the command's network namespace; what is fenced. */
+/** The interface in the command's network namespace. The datapath enforces policy at this interface. */
 export const UPLINK_INTERFACE = 'eth0'
 
+/** An uplink that is being opened, or works. */
 export interface Uplink {
   /** Addresses or prefixes that the command sends from. */
   readonly addresses: readonly string[]
-  /** Resolves when it works; rejects with UnavailableError. */
+  /** Resolves when the uplink works. Rejects with UnavailableError if it cannot work. */
   readonly ready: Promise<void>
   stop(): Promise<void>
 }
 
 export interface UplinkOptions {
   readonly clock: Clock
-  /** The launcher, whose network namespace it is. */
+  /** The launcher's process, which is in the command's network namespace. */
   readonly pid: number
-  /** The launcher's program: it runs helpers that are to end with us. */
+  /** The path of the launcher's program. It also runs the helpers that must end with this process. */
   readonly program: string
 }
 
 const LOOK_MS = 2
 const WAIT_MS = 10_000
-/** What else than IPv4 there is may follow so much later, before the command starts without. */
+/** How long the command waits for IPv6 after IPv4 works. */
 const IPV6_WAIT_MS = 300
 
-/** Waits until the namespace has default routes; IPv6 a little, IPv4 for long. */
+/**
+ * Waits until the command's namespace has default routes: at most 10 s for IPv4, and then at most 0.3 s for IPv6. Throws
+ * UnavailableError without an IPv4 route, and when `helper` ends. `name` is the uplink in this error.
+ */
 export async function waitForRoutes(
   { clock, pid }: UplinkOptions,
   helper: Helper | undefined,
@@ -54,7 +58,7 @@ export async function waitForRoutes(
   }
 }
 
-/** Whether the caller has any IPv6 address but loopback's. */
+/** Returns true if the caller has an IPv6 address on an interface that is not loopback. */
 export function expectsIpv6(): boolean {
   return read('/proc/net/if_inet6')
     .split('\n')
@@ -76,19 +80,3 @@ function read(file: string): string {
     return ''
   }
 }
-
-/** Throws UnavailableError with the remedy when a tap cannot be made. */
-export function mustHaveTun(): void {
-  try {
-    accessSync(TUN, constants.R_OK | constants.W_OK)
-  } catch (error) {
-    const isMissing = systemCodeOf(error) === 'ENOENT'
-    throw new UnavailableError(
-      isMissing
-        ? `Cannot connect the command: ${TUN} is not there: as root: modprobe tun; in a container: --device ${TUN}`
-        : `Cannot connect the command: no permission for ${TUN}: as root: chmod 0666 ${TUN}`,
-    )
-  }
-}
-
-const TUN = '/dev/net/tun'

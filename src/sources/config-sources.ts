@@ -1,6 +1,6 @@
-// Puts policies, endpoints and resources in force, from files and from the program: at the start all or nothing, later each change
-// once it has settled, and what the program sets at once. A file with a fault keeps its last good version. A configuration past a
-// bound is refused as a whole. An endpoint that loses its last policy is reported as a flow.
+// Puts policies, endpoints and resources in force, from files and from the program. At the start all of them are put in force, or none.
+// Later a changed file is put in force after its quiet time, and a change by the program at once. A file with a fault keeps its last good
+// version. A configuration that exceeds a bound is refused as a whole. An endpoint that loses its last policy is reported as a flow.
 
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import type { Auditable, AuditControl } from '../enforcement/audit-control.ts'
@@ -15,7 +15,7 @@ import { FileWatcher } from './files/file-watcher.ts'
 import { readingOf, type PolicyFile } from './files/policy-files.ts'
 import { reportLostPolicies } from './lost-policies.ts'
 import { PolicyPorts } from './policy-ports.ts'
-import type { SourceAges, SourceAgesOptions } from './source-ages.ts'
+import type { OnSilence, SourceAges } from './source-ages.ts'
 import { PAST_BOUND, SourceBounds } from './source-bounds.ts'
 import { readEdit, type SourceEdit } from './source-edit.ts'
 
@@ -27,11 +27,11 @@ export interface ConfigSourcesOptions extends Omit<
   readonly endpoints: EndpointControl
   readonly audit: AuditControl
   readonly flows: FlowRing
-  /** Sources were unreachable for longer than `sources.max-age`, or are reachable again. */
-  readonly onSilence: SourceAgesOptions['onChange']
-  /** Something was put in force, so that labels have to move. */
+  /** Called when sources become silent (`sources.max-age`), and when all are reachable again. */
+  readonly onSilence: OnSilence
+  /** Called when a change is in force, so that labels can follow. */
   readonly onApplied: () => void
-  /** The same, when only external resources changed. */
+  /** Called when a change of external resources only is in force. */
   readonly onResources: () => void
 }
 
@@ -44,9 +44,9 @@ export class ConfigSources {
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
-  /** Whether endpoints were put in force before. */
+  /** True after endpoints were put in force once. */
   #isApplied = false
-  /** Addresses that resources of the API may add to all that is configured. */
+  /** How many addresses the resources of the API can add to all configured addresses. */
   #addressRoom = 0
 
   constructor(options: ConfigSourcesOptions) {
@@ -70,7 +70,7 @@ export class ConfigSources {
     return this.#files.resources.api
   }
 
-  /** Policy files as views show them: a file that a refusal keeps out has the faults of the refusal. */
+  /** Policy files as views show them. If a bound keeps a file out of force, the file has the faults of that refusal. */
   get policyFiles(): readonly PolicyFile[] {
     return this.#files.policies.files.map(({ path, items, state, faults }) => {
       const isRefused = state !== 'in-force' && faults.length === 0
@@ -78,9 +78,14 @@ export class ConfigSources {
     })
   }
 
-  /** Texts of the files in force, kept over restarts. */
+  /** The texts of the files in force, which are kept over restarts. */
   get fileTexts(): ConfigFiles['texts'] {
     return this.#files.texts
+  }
+
+  /** Hooks of the endpoints that were read. These endpoints may not be in force yet. */
+  get endpointHooks(): readonly FileRecord['hook'][] {
+    return this.#files.endpoints.proposed.map(({ hook }) => hook)
   }
 
   /** States of the files of endpoints and resources. */
@@ -88,22 +93,22 @@ export class ConfigSources {
     return this.#files.recordStates
   }
 
-  /** Faults of folders, of endpoints and resources, and of everything together. */
+  /** Faults of folders, of endpoints and resources, and of the whole configuration. */
   get recordFaults(): readonly Fault[] {
     return [...this.#files.recordFaults, ...this.#refusal]
   }
 
-  /** Missing configured files, and resources of the API that are left out. */
+  /** Warnings about missing configured files, and about resources of the API that were left out. */
   get warnings(): readonly string[] {
     return this.#files.warnings
   }
 
-  /** Whether the files ask for more than a bound allows, so that the previous configuration stays in force. */
+  /** True if the files exceed a bound, so that the previous configuration stays in force. */
   get isRefused(): boolean {
     return this.#refusal.length > 0
   }
 
-  /** Reads every file; throws InvalidInputError with all faults of all files. */
+  /** Reads every file. Throws InvalidInputError with all faults of all files. */
   load(): void {
     const found = this.#files.load()
     const faults = found.length > 0 ? found : this.#boundFaults()
@@ -115,7 +120,7 @@ export class ConfigSources {
     this.apiResources.restore()
   }
 
-  /** Puts what was read in force; returns whether the configuration differs from before. */
+  /** Puts the files that were read in force. Returns true if the configuration has changed. */
   apply(): boolean {
     const { endpoints, onApplied } = this.#options
     const changed = this.#files.accept()
@@ -129,7 +134,7 @@ export class ConfigSources {
   }
 
   /**
-   * Sets or removes what the program adds to the files; before the start it comes into force with them. Throws
+   * Sets or removes what the program adds to the files. Before the start, the edit is put in force together with the files. Throws
    * InvalidInputError with all faults, and then nothing has changed.
    */
   edit(edit: SourceEdit): void {
@@ -161,12 +166,12 @@ export class ConfigSources {
     this.apiResources.stop()
   }
 
-  /** The record of an endpoint as its file has it. */
+  /** The record of an endpoint from its file, without audit settings that were made at run time. */
   recordOf(name: string): Auditable | undefined {
     return this.#records.get(name)
   }
 
-  /** Reads every file again, changed or not, once it has settled (SIGHUP). */
+  /** Makes the daemon read every file again, also unchanged files (SIGHUP). */
   reload(): void {
     if (this.#started) this.#watcher.reload()
   }
@@ -186,7 +191,7 @@ export class ConfigSources {
     }
   }
 
-  /** Puts in force what is proposed, and reports endpoints that lost their last policy by it. */
+  /** Puts the proposals in force, and reports endpoints that thereby lost their last policy. */
   #applyAndReport(): void {
     const { log, policies } = this.#options
     this.#files.reportMissing()
@@ -204,7 +209,7 @@ export class ConfigSources {
     )
   }
 
-  /** What all files propose, with these resources. */
+  /** The proposed policies and endpoints of all files, with the given resources. */
   #proposed(resources: readonly ResourceRecord[]): Parameters<SourceBounds['faults']>[0] {
     const named = [this.#files.endpoints.proposed, this.#files.resources.proposed]
     const policies = this.#ports.resolve(this.#files.policies.proposed, named)
@@ -225,7 +230,7 @@ export class ConfigSources {
     policies.setPolicies(this.#ports.resolve(this.#files.policies.items, named), endpoints.registry)
   }
 
-  /** A resource of the API was added, changed or removed. */
+  /** Called after a change of the resources of the API. */
   #resourceChanged({ ports, freed }: ResourceChange): void {
     if (ports) this.#setPolicies()
     if (freed && this.#files.resources.files.hasHeld) {
@@ -236,7 +241,7 @@ export class ConfigSources {
   }
 }
 
-/** The endpoint of a file's record; `control` decides whether it is audited. */
+/** Makes an endpoint of a file's record. `control` decides if the endpoint is audited. */
 function toEndpoint(record: FileRecord, control: AuditControl): EndpointRecord {
   const { name, addresses, labels, hook, audit } = record
   const { on } = control.decide({ name, labels, audit })

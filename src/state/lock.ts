@@ -1,6 +1,6 @@
-// Lock files and how they are taken: one daemon for each state folder, pin path and table, and one process at a time that
-// changes interception. native/lock.ts takes the lock itself, which the kernel releases with its process. An error names the
-// holder.
+// This file names and takes lock files. With them only one daemon uses a state folder, a pin path or a table, and only one process at a
+// time changes interception. The code in native/lock.ts takes the lock. The kernel releases a lock when its process ends. An error names
+// the process that holds the lock.
 
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
@@ -8,19 +8,19 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
-import type { Posix } from '../native/native.ts'
+import { loadPosix, type Posix } from '../native/native.ts'
 import { makeFolder } from './files/disk.ts'
 
 const FOLDER = '/run/namegate'
 const EWOULDBLOCK = -11
 const PAUSE_MS = 20
 const TRIES_MAX = 500
-/** Codes of the system for a file in the place of a folder. */
+/** Error codes of the system when a file is in the place of a folder. */
 const FILE_IN_THE_WAY: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR'])
 
 /**
- * The lock of a pin path whose bpffs is mounted. It is not beside the pins, because bpffs takes no files. Its name comes from the
- * device of the bpffs and the path inside it, so that every path to the same bpffs has the same lock.
+ * Returns the lock file of a pin path whose bpffs is mounted. The file is not beside the pins, because bpffs takes no ordinary files. Its
+ * name comes from the device of the bpffs and the path inside it. So all paths to the same pins have the same lock.
  */
 export function pinLockFile(pinPath: string): string {
   const below: string[] = []
@@ -36,19 +36,19 @@ export function pinLockFile(pinPath: string): string {
   return join(FOLDER, `${name}.lock`)
 }
 
-/** The lock of this network namespace's nftables rules. */
+/** Returns the lock file for the nftables rules of this network namespace. */
 export function tableLockFile(): string {
   return namespaceLockFile('nftables')
 }
 
-/** The lock of the one daemon that keeps interception in this network namespace. */
+/** Returns the lock file for the one daemon that keeps interception in this network namespace. */
 export function interceptionLockFile(): string {
   return namespaceLockFile('interception')
 }
 
 /**
- * An ordinary user has his own namespaces, and his lock is in his folder below /tmp. A service may be able to write to its folder
- * in /run alone, and its /tmp may be private.
+ * Returns a lock file in FOLDER, because a service can perhaps write only there, and its /tmp can be private. An ordinary user, who cannot
+ * write there, has namespaces of his own, so the lock file is in his folder below /tmp.
  */
 function namespaceLockFile(what: string): string {
   const name = `${what}-${namespaceNumber()}.lock`
@@ -61,7 +61,8 @@ function namespaceLockFile(what: string): string {
 }
 
 /**
- * Takes the lock until it is released or the process ends. Throws UnavailableError with the owner and the act that it prevents.
+ * Takes a lock, which holds until it is released or the process ends. If another process holds the lock, throws UnavailableError with that
+ * process and with what this process cannot do.
  */
 export function lockOrFail(
   posix: Posix,
@@ -78,10 +79,25 @@ export function lockOrFail(
   )
 }
 
-/** `about`: the config of the process that takes the lock; `otherwise`: the remedy that leaves the owner running. */
+/** Returns true if no process holds the lock. Returns false if the lock file cannot be opened. */
+export function isLockFree(file: string): boolean {
+  if (!existsSync(file)) return true
+  try {
+    const result = takeLock(loadPosix(), file, process.pid)
+    if (result.kind === 'held') result.release()
+    return result.kind === 'held'
+  } catch {
+    return false
+  }
+}
+
+/** Texts for the error of `lockOrFail`. */
 export interface LockTexts {
+  /** What this process cannot do, as a verb. */
   readonly act?: string
+  /** The configuration of the process that takes the lock. */
   readonly about?: string
+  /** A remedy that lets the other process run on. */
   readonly otherwise?: string
 }
 
@@ -100,13 +116,13 @@ function tryLock(posix: Posix, file: string, what: string, about: string): LockR
   }
 }
 
-/** Waits so many milliseconds: a command by sleeping, the daemon with its clock. */
+/** Waits for `ms` milliseconds. A command sleeps, the daemon uses its clock. */
 export type Pause = (ms: number) => Promise<void>
 
 /**
- * Runs `work` while no other process of this network namespace changes interception: `intercept up`, `down` and the daemon each
- * change flags, rules and routing in an order that leaks nothing. Throws UnavailableError when another process holds the
- * lock for ten seconds.
+ * Runs `work` while no other process of this network namespace changes interception. `intercept up`, `intercept down` and the daemon each
+ * change flags, rules and routing in an order that leaks nothing. Two such changes at the same time would break this order. Throws
+ * UnavailableError when another process holds the lock for ten seconds.
  */
 export async function withInterceptLock<T>(
   posix: Posix,
@@ -126,14 +142,14 @@ export async function withInterceptLock<T>(
     if (tries > TRIES_MAX) {
       const holder = lock.holder === undefined ? 'another process' : `process ${lock.holder}`
       throw new UnavailableError(
-        `Cannot change interception: ${holder} is at it: wait for it, or end it`,
+        `Cannot change interception: ${holder} is changing it: wait for it, or end it`,
       )
     }
     await pause(PAUSE_MS)
   }
 }
 
-/** In FOLDER; in the folder for temporary files where FOLDER is not writable, as for a sidecar's own user. */
+/** Returns a lock file in FOLDER. If FOLDER is not writable, as for a sidecar's own user, the file is in the folder for temporary files. */
 function interceptLockFile(posix: Posix): string {
   const name = `intercept-${namespaceNumber()}.lock`
   const [path, other] = [join(FOLDER, name), join(tmpdir(), `namegate-${name}`)]
@@ -147,7 +163,7 @@ function interceptLockFile(posix: Posix): string {
   return fd >= 0 || fd === EWOULDBLOCK ? path : other
 }
 
-/** The number of this process's network namespace. */
+/** Returns the number of this process's network namespace. */
 function namespaceNumber(): number {
   return statSync('/proc/self/ns/net').ino
 }

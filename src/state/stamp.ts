@@ -1,7 +1,8 @@
-// The time of a write by two clocks: seconds since boot, which no one can set and which end with the boot, and the wall clock,
-// which continues and may be wrong. Times in records are seconds since boot. After a reboot they are translated through the wall
-// clock, and the remaining time never grows: a clock that was set back extends no time, one that was set forward ends all.
+// A stamp is the time of a write by two clocks. No program can set the seconds since boot, but they begin again with each boot. The wall
+// clock continues over a boot, but can be wrong. Times in records are seconds since boot. After a reboot they are translated through the
+// wall clock. Remaining times never grow: a wall clock that was set back does not extend them, and one that was set forward shortens them.
 
+import { readFileSync } from 'node:fs'
 import type { BootClock, Clock } from '../core/clock.ts'
 
 export interface Stamp {
@@ -13,7 +14,7 @@ export interface Stamp {
 
 /** A moment in one boot of one machine. */
 export interface Moment extends Stamp {
-  /** 16 octets; all zero when unknown, which equals no other boot. */
+  /** 16 octets. All zero when the boot is unknown. An unknown boot equals no boot. */
   readonly bootId: Uint8Array
 }
 
@@ -21,17 +22,27 @@ export function stampOf(clock: Clock, boot: BootClock): Stamp {
   return { bootSeconds: Math.floor(boot.seconds()), wallMs: clock.wall() }
 }
 
+/** Returns the id of the present boot: 16 octets, all zero if the kernel reports none. */
+export function readBootId(): Uint8Array {
+  try {
+    const text = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').replace(/[^0-9a-f]/g, '')
+    return text.length === 32 ? Buffer.from(text, 'hex') : new Uint8Array(16)
+  } catch {
+    return new Uint8Array(16)
+  }
+}
+
 export function isSameBoot(one: Uint8Array, other: Uint8Array): boolean {
   return one.some((octet) => octet !== 0) && one.every((octet, i) => octet === other[i])
 }
 
-/** The seconds to add to a time written at `written`, so that it counts from the boot of `now`. */
+/** Returns how many seconds to add to a time in a frame of `written`, to get the time in seconds since the boot of `now`. */
 export function shiftOf(written: Stamp, isThisBoot: boolean, now: Stamp): number {
   if (isThisBoot) return 0
   return now.bootSeconds - written.bootSeconds - elapsedSeconds(written, isThisBoot, now)
 }
 
-/** Seconds from then to now, rounded up, at least 0. */
+/** Returns the seconds from `written` to `now`, rounded up and at least 0. */
 export function elapsedSeconds(written: Stamp, isThisBoot: boolean, now: Stamp): number {
   const seconds = isThisBoot
     ? now.bootSeconds - written.bootSeconds

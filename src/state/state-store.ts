@@ -1,6 +1,6 @@
-// The state on disk: an image of everything, and a journal of the changes since the image began. A new image begins a new
-// journal, and no process appends to a file of another one. What the disk refuses is counted and reported, and a new image is
-// wanted after a pause. No caller waits for the disk.
+// StateStore keeps the state on disk: an image of everything, and a journal of the changes since the image began. Each new image begins a
+// new journal. A process never appends to a file of another process. If the disk refuses something, the store counts and reports this,
+// and wants a new image after a pause. No caller waits until the disk has stored a record.
 
 import type { BootClock, Clock } from '../core/clock.ts'
 import type {
@@ -10,14 +10,14 @@ import type {
   SavedNumber,
   StateSink,
 } from '../restore/state-port.ts'
-import { type Disk, InPlace } from './files/disk.ts'
+import { type Disk, guardedDisk, InPlace, openDisk } from './files/disk.ts'
 import { type FaultCause, RetryPause, type StateFault, StateFaults } from './faults.ts'
 import type { FrameFile } from './files/frame-file.ts'
 import { imageName, removeBefore, removeUnfinished } from './files/generations.ts'
 import { ImageWriter, type ImageEnd } from './files/image-writer.ts'
 import { Journals } from './files/journals.ts'
-import type { ReadState } from './read-state.ts'
-import { elapsedSeconds, stampOf } from './stamp.ts'
+import { readState, type ReadState } from './read-state.ts'
+import { elapsedSeconds, readBootId, stampOf } from './stamp.ts'
 
 export interface StateStoreOptions {
   readonly disk: Disk
@@ -26,7 +26,7 @@ export interface StateStoreOptions {
   readonly bootId: Uint8Array
   /** The content of the folder at the start. */
   readonly read: Pick<ReadState, 'state' | 'image' | 'generations'>
-  /** Once for each cause, and again after a finished image. */
+  /** Called once for each cause. After a finished image, each cause is reported anew. */
   readonly onFault: (fault: StateFault) => void
 }
 
@@ -38,12 +38,12 @@ export interface StateUse {
   readonly journalOctets: number
   /** Seconds since the last successful write, or since the start. */
   readonly age: number
-  /** Whether the disk refused or lost something since the last good image. */
+  /** True if the disk refused or lost something since the last good image. */
   readonly isFailing: boolean
   readonly faults: Readonly<Record<FaultCause, number>>
 }
 
-/** A journal that is longer than this, and than the last image, calls for a new image. */
+/** A new image is wanted when the journal is longer than this and longer than the last image. */
 const JOURNAL_OCTETS_MIN = 4 * 2 ** 20
 
 export class StateStore implements StateSink {
@@ -144,12 +144,12 @@ export class StateStore implements StateSink {
       onEnd: (end, place) => this.#endImage(image, end, place),
     })
     this.#image = image
-    // A fault from here on calls for another image.
+    // A fault after this point sets `#needsImage` again, so another image follows.
     this.#needsImage = false
     return image
   }
 
-  /** Checks with a stat of two files whether the last journal and image are still in the folder. */
+  /** Checks with a stat of two files that the last journal and image are still in the folder. If not, calls `lose`. */
   look(): void {
     if (this.#isClosed) return
     try {
@@ -160,7 +160,7 @@ export class StateStore implements StateSink {
     }
   }
 
-  /** After files were lost: everything is written again, with an image first. */
+  /** Call when files were lost. Everything is then written again, beginning with an image. */
   lose(reason: string): void {
     this.#faults.add('lost', reason)
     this.#journals.giveUp()
@@ -171,18 +171,18 @@ export class StateStore implements StateSink {
     this.onLost()
   }
 
-  /** Counts the loss of a file of another owner, which writes and reports it itself. */
+  /** Counts the loss of a file of the settings or resources. The owner of the file writes it again and reports the loss. */
   missed(): void {
     this.#faults.counts.lost++
   }
 
-  /** The folder is writable again, so that no pause is needed. */
+  /** Call when the folder is writable again. Ends the pause after a failure. */
   hurry(): void {
     this.#pause.succeeded()
     this.onLost()
   }
 
-  /** Resolves once every record is on the disk or refused. An unfinished image is abandoned. */
+  /** Abandons an unfinished image. Resolves when every record is on the disk, or the disk has refused it. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#image?.close()
@@ -225,10 +225,36 @@ export class StateStore implements StateSink {
   }
 }
 
-/** Writes and syncs everything; resolves to the octets of the journal, or to undefined when it is broken. */
+/** Writes and syncs all records of the journal. Resolves to the journal's length in octets, or to undefined if the journal is broken. */
 async function syncWhole(journal: FrameFile): Promise<number | undefined> {
   await journal.drained()
   const { octets } = journal
   await journal.sync()
   return journal.isBroken ? undefined : octets
+}
+
+export interface OpenStateOptions {
+  readonly folder: string
+  readonly clock: Clock
+  readonly boot: BootClock
+  /** `limits.pairs` */
+  readonly pairsMax: number
+  /** Throws while another process owns the folder. */
+  readonly mayWrite?: () => void
+  readonly onFault: (fault: StateFault) => void
+  readonly disk?: Disk
+}
+
+export interface OpenedState {
+  readonly read: ReadState
+  readonly store: StateStore
+}
+
+/** Reads a state folder, and returns the store that writes the folder. Call once, at the start. */
+export function openState(options: OpenStateOptions): OpenedState {
+  const { folder, clock, boot, pairsMax, onFault } = options
+  const disk = guardedDisk(options.disk ?? openDisk(folder), options.mayWrite ?? (() => undefined))
+  const bootId = readBootId()
+  const read = readState({ disk, pairsMax, now: { ...stampOf(clock, boot), bootId } })
+  return { read, store: new StateStore({ disk, clock, boot, bootId, read, onFault }) }
 }

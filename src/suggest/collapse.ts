@@ -1,23 +1,25 @@
-// Replaces siblings (names that differ in their first label alone) by `*.PARENT`, from a given number on. A pattern allows more than
-// was seen, so callers report it. No pattern where anyone may register a name, such as `*.com` or `*.co.uk`.
+// `collapse` replaces siblings by one pattern `*.PARENT`, if there are enough of them. Siblings are names that differ only in their first
+// DNS label. A pattern allows more names than were seen, so callers report it. Siblings directly below a public suffix, such as `com`,
+// `co.uk` and `github.io`, are never replaced, because anyone can register a name there.
 
-import { isPublicSuffix } from './public-suffix.ts'
+import { getPublicSuffix } from 'tldts'
 
+/** Names, with siblings replaced by patterns. */
 export interface Collapsed {
-  /** Names and patterns, sorted by what stands behind the first label. */
+  /** Names and patterns, sorted by their DNS labels from the last to the first. */
   readonly texts: readonly string[]
-  /** `*.example.com` -> names that it stands for. */
+  /** Pattern (`*.example.com`) -> the names that it replaces. */
   readonly patterns: ReadonlyMap<string, readonly string[]>
 }
 
-/** The same, as it is told. */
+/** A Collapsed for output, with the number of names in place of the names. */
 export interface NamesAndPatterns {
   readonly texts: readonly string[]
-  /** `*.example.com` -> how many names it stands for. */
+  /** Pattern (`*.example.com`) -> how many names it replaces. */
   readonly patterns: ReadonlyMap<string, number>
 }
 
-/** `from`: so many siblings make a pattern. */
+/** Replaces siblings by patterns. `from` is the least number of siblings that become a pattern. */
 export function collapse(names: Iterable<string>, from: number): Collapsed {
   const texts: string[] = []
   const siblings = new Map<string, string[]>()
@@ -37,7 +39,13 @@ export function collapse(names: Iterable<string>, from: number): Collapsed {
   return { texts: texts.sort(byDomain), patterns }
 }
 
-/** Names of one domain stand together: compared from the last label. */
+/** Looks in the public suffix list of `tldts`. `domain` is lower case without final dot. A name without a dot is always a suffix. */
+function isPublicSuffix(domain: string): boolean {
+  if (!domain.includes('.')) return true
+  return getPublicSuffix(domain, { allowPrivateDomains: true, extractHostname: false }) === domain
+}
+
+/** Compares DNS labels from the last to the first, so that names of one domain are neighbours. */
 export function byDomain(a: string, b: string): number {
   const [one, other] = [a, b].map((name) => name.split('.').reverse().join(' '))
   return compare(one ?? '', other ?? '')

@@ -1,39 +1,41 @@
-// Flows sorted by whom they are about: endpoints with the same labels, or all that a selector names. Labels that are different in
-// every copy of a workload (`endpoints.identity-labels`) make no group of their own.
+// LabelGroups groups flows by the labels of their endpoints, or collects the flows of the endpoints that one selector selects. Labels that
+// differ in every copy of a workload (`endpoints.identity-labels`) are ignored, so that all copies make one group.
 
 import type { IdentityLabels } from '../policy/identity-labels.ts'
 import { indexLabels, selectorMatches } from '../policy/match/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 import type { FlowLine } from './flow-line.ts'
-import { namespaceOf, selectorOf } from './format-policy.ts'
+import { namespaceOf, selectorOf } from './format.ts'
 import { compare } from './collapse.ts'
 import { Needs } from './needs.ts'
 
+/** Endpoints with the same namespace and labels, and what they need. */
 export interface Group {
   readonly namespace: string
-  /** `matchLabels` of the endpoints; empty: they have no labels. */
+  /** `matchLabels` that select the endpoints of the group. Empty for endpoints without labels. */
   readonly selector: ReadonlyMap<string, string>
   readonly needs: Needs
 }
 
 export class LabelGroups {
-  /** Flows that a policy denied, and flows that are in no line. */
+  /** Number of flows that a policy denied. */
   denied = 0
+  /** Number of flows that were not recorded. */
   lost = 0
-  /** Flows of endpoints that `only` does not select. */
+  /** Number of lines about endpoints that `only` does not select. */
   others = 0
   readonly #groups = new Map<string, Group>()
   readonly #keyOf = new Map<string, string>()
   readonly #identityLabels: IdentityLabels
   readonly #only: LabelSelector | undefined
 
-  /** `only`: just these endpoints, as one group. */
+  /** With `only`, the endpoints that it selects make one group, or one per namespace. If undefined, every set of labels makes a group. */
   constructor(identityLabels: IdentityLabels, only: LabelSelector | undefined) {
     this.#identityLabels = identityLabels
     this.#only = only
   }
 
-  /** Sorted by namespace and labels. */
+  /** Returns all groups, sorted by namespace and labels. */
   get groups(): readonly Group[] {
     return [...this.#groups].sort(([a], [b]) => compare(a, b)).map(([, group]) => group)
   }
@@ -66,7 +68,7 @@ export class LabelGroups {
     return group
   }
 
-  /** Its key; empty where the endpoint is not asked about. */
+  /** Returns the key of the group. The key is empty for an endpoint that `only` does not select. */
   #makeGroup(labels: readonly string[]): string {
     const only = this.#only
     if (only !== undefined && !selectorMatches(only, indexLabels(labels))) return ''

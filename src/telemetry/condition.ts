@@ -1,26 +1,27 @@
-// A condition that fails and recovers, checked now and then. It yields one log line when it fails and one when it is well again, at
-// most one of each a minute. A failure that comes sooner after the last one is reported when the minute is over, if it lasts.
+// Decides when to report that a condition fails, and when to report that the condition is well again. The owner calls `look` from time to
+// time. Each failure and each recovery is reported once. Two reports of failures are at least a minute apart: a failure that begins sooner
+// is reported at the end of the minute, if the condition still fails.
 
-const TOLD_MS = 60_000
+const REPORT_MS = 60_000
 
 export class Condition {
   #since = 0
-  #told = -Infinity
+  #reportedAt = -Infinity
   #isBad = false
-  #isTold = false
+  #isReported = false
 
-  /** What is to be told at `now`, in milliseconds; undefined: nothing. */
+  /** Returns the report that is due at `now` (milliseconds), or undefined when no report is due. */
   look(now: number, isBad: boolean): 'fails' | 'is well' | undefined {
     if (isBad && !this.#isBad) this.#since = now
     this.#isBad = isBad
-    if (isBad === this.#isTold) return undefined
-    if (isBad && now - this.#told < TOLD_MS) return undefined
-    this.#isTold = isBad
-    if (isBad) this.#told = now
+    if (isBad === this.#isReported) return undefined
+    if (isBad && now - this.#reportedAt < REPORT_MS) return undefined
+    this.#isReported = isBad
+    if (isBad) this.#reportedAt = now
     return isBad ? 'fails' : 'is well'
   }
 
-  /** How long it has failed, or did when it failed last. */
+  /** How long the present failure has lasted at `now`, in milliseconds. After a recovery: the time since the last failure began. */
   lasted(now: number): number {
     return Math.round(now - this.#since)
   }

@@ -1,121 +1,67 @@
-// The bounds of docs/spec/semantics 6 as they stand now: use, bound, and how often each was hit. One list, read by
-// metrics at a scrape and by `status`, so that both say the same. Costs a few reads; nothing is counted here.
+// Says how much of each bound (docs/spec/semantics 6) is used and how often the bound was hit, and logs the first hit of each bound.
+// Metrics, `status` and the log all read one list of bounds (src/daemon/limit-uses.ts).
 
-import type { CoreState } from '../enforcement/core-state.ts'
-import type { LimitKey, Limits } from '../core/limits.ts'
-import type { EndpointRegistry } from '../endpoints/registry.ts'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Log } from './log.ts'
 
-/** One bound. `use` is undefined where only hits are known (bounds per client). */
+/** One bound. `use` is undefined for bounds per client: namegate knows only their hits. */
 export interface LimitUse {
-  /** Key of the config, e.g. `pairs`, `queries-in-flight`. */
+  /** The bound's key in the configuration without `limits.`, e.g. `pairs`, `queries-in-flight`. */
   readonly limit: string
   readonly use: number | undefined
   readonly bound: number
-  /** Times that the one too many was refused, evicted or shortened, since the start. */
+  /** How often since the start something was refused, evicted or shortened at the bound. */
   readonly hits: number
 }
 
-/** From here on a bound is worth a line in `status`, and for ever once it was hit. */
+/** `status` prints a line for a bound that is used to this part or more, and for every bound that was ever hit. */
 export const NEAR_BOUND = 0.8
 
 export function isWorthALine({ use, bound, hits }: LimitUse): boolean {
   return hits > 0 || (use !== undefined && use >= bound * NEAR_BOUND)
 }
 
-/** Where a bound is set, as the config has it. */
+/** The key in the configuration that sets the bound. */
 export function configKeyOf({ limit }: LimitUse): string {
   return limit === FLOW_FILES ? limit : `limits.${limit}`
 }
 
-const FLOW_FILES = 'flows.max-size'
+/** The only bound whose key is not under `limits`. */
+export const FLOW_FILES = 'flows.max-size'
 
-/** Where use and hits are read; the parts of the daemon fit. */
-export interface LimitSources {
-  readonly bounds: Limits
-  readonly core: CoreState
-  readonly endpoints: { readonly registry: EndpointRegistry }
-  /** In force, and how often the API was refused one; of files a refusal is a fault. */
-  readonly resources: { readonly count: number; readonly refusals: number }
-  readonly upstream: {
-    readonly inFlight: { readonly count: number }
-    readonly counters: Readonly<Record<'refusedFull' | 'refusedClientFull', number>>
-  }
-  readonly tcp: {
-    readonly counters: Readonly<
-      Record<
-        | 'open'
-        | 'refusedFull'
-        | 'refusedClientFull'
-        | 'evicted'
-        | 'readsPaused'
-        | 'closedIdle'
-        | 'closedIncomplete',
-        number
-      >
-    >
-  }
-  readonly responder: { readonly counters: Readonly<Record<'truncated', number>> }
-  /** Files of kept flows; undefined where none are kept. */
-  readonly flowFiles?:
-    | {
-        readonly octets: number
-        readonly maxOctets: number
-        readonly counters: Readonly<Record<'removedBySize', number>>
-      }
-    | undefined
-}
+const LOOK_MS = 5000
+/** These bounds are hit in normal work, when a client is idle or an answer is long. Their hits are not logged. */
+const ROUTINE: readonly string[] = ['tcp-idle-timeout', 'udp-message']
+const MESSAGE =
+  'a bound was hit: what is over it is refused or goes; set the limit higher if it should not'
 
-const NAME_BOUNDS = [
-  'addresses-per-name',
-  'names-per-wildcard',
-  'wildcard-names',
-  'wildcard-names-per-endpoint',
-  'names-per-address',
-  'pairs-per-endpoint',
-  'pairs',
-] as const
+/** Logs the first hit of each bound since the start, with its configuration key, because few people look at counters before a fault. */
+export class LimitHits {
+  readonly #limits: () => readonly LimitUse[]
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #logged = new Set(ROUTINE)
+  #timer: Timer | undefined
 
-/** Every bound that is enforced, in the order of docs/spec/semantics 6. */
-export function limitUses(sources: LimitSources): readonly LimitUse[] {
-  const { bounds, core, endpoints, upstream, tcp, responder, resources, flowFiles } = sources
-  const { names, allocator, selectors, policyMaps, datapath } = core
-  const { registry } = endpoints
-  const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
-    return { limit, use, bound: bounds[limit], hits }
+  constructor(limits: () => readonly LimitUse[], clock: Clock, log: Log) {
+    this.#limits = limits
+    this.#clock = clock
+    this.#log = log
   }
-  const inUse = names.eviction.uses()
-  const open = datapath.peers.use()
-  const counters = datapath.reports.counters()
-  const hits = (...names: readonly string[]): number => {
-    return names.reduce((sum, name) => sum + (counters[name] ?? 0), 0)
-  }
-  let entries = 0
-  for (const { id } of registry) entries = Math.max(entries, policyMaps.sizeOf(id))
-  return [
-    ...NAME_BOUNDS.map((bound) => row(bound, inUse[bound], names.eviction.hits[bound])),
-    row('dynamic-identities', allocator.dynamicInUse, allocator.fallbacks),
-    row('dynamic-identities-per-endpoint', allocator.budget.most, allocator.fallbacks),
-    row('static-identities', allocator.inUse - allocator.dynamicInUse, 0),
-    row('selectors', selectors.size, 0),
-    row('endpoints', registry.size, 0),
-    row('resources', resources.count, resources.refusals),
-    row('policy-entries', entries, policyMaps.overflows),
-    row('connections-per-endpoint', open?.most, hits('connections_over_limit', 'flows_over_share')),
-    row('connections', open?.all, hits('connections_table_full', 'flows_table_full')),
-    row('queries-in-flight', upstream.inFlight.count, upstream.counters.refusedFull),
-    row('queries-in-flight-per-client', undefined, upstream.counters.refusedClientFull),
-    row('tcp-connections', tcp.counters.open, tcp.counters.refusedFull + tcp.counters.evicted),
-    row('tcp-connections-per-client', undefined, tcp.counters.refusedClientFull),
-    row('queries-per-tcp-connection', undefined, tcp.counters.readsPaused),
-    row('tcp-idle-timeout', undefined, tcp.counters.closedIdle),
-    row('tcp-message-timeout', undefined, tcp.counters.closedIncomplete),
-    row('udp-message', undefined, responder.counters.truncated),
-    ...(flowFiles === undefined ? [] : [flowFilesUse(flowFiles)]),
-  ]
-}
 
-/** The one bound that is no key of `limits`; a hit is a file that went. */
-function flowFilesUse(files: NonNullable<LimitSources['flowFiles']>): LimitUse {
-  const { octets, maxOctets, counters } = files
-  return { limit: FLOW_FILES, use: octets, bound: maxOctets, hits: counters.removedBySize }
+  start(): void {
+    this.#timer = this.#clock.every(LOOK_MS, () => this.#look())
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+  }
+
+  #look(): void {
+    for (const each of this.#limits()) {
+      if (each.hits === 0 || this.#logged.has(each.limit)) continue
+      this.#logged.add(each.limit)
+      this.#log.warn({ limit: configKeyOf(each), bound: each.bound, count: each.hits }, MESSAGE)
+    }
+  }
 }

@@ -1,61 +1,119 @@
-// All metrics in one registry, which is read only at a scrape. Each area has a file in metrics/.
+// Makes the text of `/metrics` from a table of metrics (src/daemon/metrics.ts). Counters are plain numbers that a scrape reads, so the
+// packet path does not call prom-client. The cost of a scrape is the cost of these reads.
 
-import { Registry } from 'prom-client'
-import { addCounter, addGauge } from './metrics/build.ts'
-import { addDatapathMetrics } from './metrics/datapath.ts'
-import { addDnsMetrics } from './metrics/dns.ts'
-import { addFlowMetrics } from './metrics/flows.ts'
-import { addKnowledgeMetrics } from './metrics/knowledge.ts'
-import { addLimitMetrics } from './metrics/limits.ts'
-import { addPolicyMetrics } from './metrics/policy.ts'
-import { addProcessMetrics } from './metrics/process.ts'
-import type { MetricsSources } from './metrics/sources.ts'
-import { addStateMetrics } from './metrics/state.ts'
-import { addTcpMetrics } from './metrics/tcp.ts'
-import { addUpstreamMetrics } from './metrics/upstream.ts'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counter, Gauge, Registry } from 'prom-client'
 
-export class Metrics {
+export const PREFIX = 'namegate_'
+
+/** The media type of the text that `expose` returns. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Numbers by label value. */
+export type Labelled = Readonly<Record<string, number>> | Iterable<readonly [string, number]>
+
+/** A row of the table. Its key is the name without prefix; the last word is the unit. A name in `_total` is a counter, else a gauge. */
+export interface Metric<Sources> {
+  readonly help: string
+  /** The name of the metric's only label. Set when `read` returns numbers by label value. */
+  readonly label?: string
+  /** Returns the value, or undefined while the metric has none; `/metrics` then leaves the metric out. */
+  readonly read: (sources: Sources, loop: EventLoopDelay) => number | Labelled | undefined
+}
+
+export type MetricTable<Sources> = Readonly<Record<string, Metric<Sources>>>
+
+export class Metrics<Sources> {
   readonly #registry = new Registry()
-  readonly #stop: () => void
+  readonly #loop = new EventLoopDelay()
+  readonly #instruments: readonly Instrument<Sources>[]
+  readonly #sources: () => Sources
 
-  constructor(sources: MetricsSources) {
-    addDnsMetrics(this.#registry, sources)
-    addUpstreamMetrics(this.#registry, sources)
-    addTcpMetrics(this.#registry, sources)
-    addKnowledgeMetrics(this.#registry, sources)
-    addPolicyMetrics(this.#registry, sources)
-    addDatapathMetrics(this.#registry, sources)
-    addLimitMetrics(this.#registry, sources)
-    addFlowMetrics(this.#registry, sources)
-    const { state, putBack } = sources
-    if (state !== undefined) addStateMetrics(this.#registry, { ...sources, state })
-    if (putBack !== undefined) {
-      addCounter(this.#registry, {
-        name: 'own_files_put_back_total',
-        help: 'Sockets and files of the daemon that somebody removed, and that were made anew',
-        label: 'file',
-        read: () => Object.entries(putBack.counts),
-      })
-    }
-    this.#stop = addProcessMetrics(this.#registry)
-    addGauge(this.#registry, {
-      name: 'build_info',
-      help: 'Always 1; the label is the version',
-      label: 'version',
-      read: () => [[sources.version, 1]],
-    })
+  /** `sources` is called once in each scrape. */
+  constructor(table: MetricTable<Sources>, sources: () => Sources) {
+    this.#sources = sources
+    this.#instruments = Object.entries(table).map(([name, metric]) => this.#make(name, metric))
   }
 
-  /** Prometheus' text format, version 0.0.4. */
+  /** Returns all metrics in Prometheus' text format, version 0.0.4. */
   async expose(): Promise<string> {
-    return await this.#registry.metrics()
+    const sources = this.#sources()
+    const texts: Promise<string>[] = []
+    for (const { name, metric, value } of this.#instruments) {
+      const reading = metric.read(sources, this.#loop)
+      if (reading === undefined) continue
+      value.reset()
+      for (const [labels, count] of samples(metric.label, reading)) value.inc(labels, count)
+      texts.push(this.#registry.getSingleMetricAsString(name))
+    }
+    return `${(await Promise.all(texts)).join('\n\n')}\n`
   }
 
   stop(): void {
-    this.#stop()
+    this.#loop.stop()
     this.#registry.clear()
+  }
+
+  #make(nameInTable: string, metric: Metric<Sources>): Instrument<Sources> {
+    const name = PREFIX + nameInTable
+    const { help, label } = metric
+    const labelNames = label === undefined ? [] : [label]
+    const Kind = isCounter(name) ? Counter : Gauge
+    return {
+      name,
+      metric,
+      value: new Kind({ name, help, labelNames, registers: [this.#registry] }),
+    }
   }
 }
 
-/** The media type of `expose`. */
-export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+interface Instrument<Sources> {
+  readonly name: string
+  readonly metric: Metric<Sources>
+  readonly value: Counter | Gauge
+}
+
+export function isCounter(name: string): boolean {
+  return name.endsWith('_total')
+}
+
+function* samples(
+  label: string | undefined,
+  reading: number | Labelled,
+): Iterable<readonly [labels: Record<string, string>, value: number]> {
+  if (typeof reading === 'number') yield [{}, reading]
+  else if (label !== undefined)
+    for (const [value, n] of pairsOf(reading)) yield [{ [label]: value }, n]
+}
+
+function pairsOf(labelled: Labelled): Iterable<readonly [string, number]> {
+  return isPairs(labelled) ? labelled : Object.entries(labelled)
+}
+
+function isPairs(labelled: Labelled): labelled is Iterable<readonly [string, number]> {
+  return Symbol.iterator in labelled
+}
+
+/** The interval between samples, in milliseconds. A sample contains the interval, so the interval is subtracted. */
+const RESOLUTION_MS = 10
+const QUANTILES = [50, 99, 99.9, 100] as const
+
+/** Measures how late the event loop is. Sampling wakes the process a hundred times a second, so sampling begins with the first read. */
+class EventLoopDelay {
+  readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+
+  /** Lateness in seconds by quantile (`0.5`, ..., `1`) since the last call. */
+  quantiles(): readonly (readonly [quantile: string, seconds: number])[] {
+    const rows = QUANTILES.map((percent): [string, number] => {
+      const late = this.#delay.percentile(percent) / 1e9 - RESOLUTION_MS / 1e3
+      return [String(percent / 100), Math.max(0, late)]
+    })
+    this.#delay.enable()
+    this.#delay.reset()
+    return rows
+  }
+
+  stop(): void {
+    this.#delay.disable()
+  }
+}

@@ -1,5 +1,5 @@
-// Files of the daemon that were removed while it runs, and that it made anew. Each is counted by its kind and logged at once, then
-// once a minute at most, with the number since the last line.
+// Counts and logs files of the daemon that another process removed and that the daemon made again. The first removal of each kind of file is
+// logged at once. Later removals are logged once a minute, with their number since the last line.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Log } from './log.ts'
@@ -23,7 +23,7 @@ export class PutBack {
   }
   readonly #clock: Clock
   readonly #log: Log
-  /** Told in the last minute: the end of that minute, and how many came since. */
+  /** Kinds that were logged in the last minute. `timer` ends that minute; `since` counts removals after the log line. */
   readonly #quiet = new Map<OwnFile, { readonly timer: Timer; since: number }>()
 
   constructor(clock: Clock, log: Log) {
@@ -34,21 +34,21 @@ export class PutBack {
   add(file: OwnFile, path: string): void {
     this.counts[file]++
     const quiet = this.#quiet.get(file)
-    if (quiet === undefined) this.#tell(file, path, 1)
+    if (quiet === undefined) this.#report(file, path, 1)
     else quiet.since++
   }
 
-  /** Nothing is told any more. */
+  /** Ends logging. */
   stop(): void {
     for (const { timer } of this.#quiet.values()) timer.cancel()
   }
 
-  #tell(file: OwnFile, path: string, count: number): void {
+  #report(file: OwnFile, path: string, count: number): void {
     this.#log.warn({ path, count }, MESSAGES[file])
     const timer = this.#clock.after(MINUTE_MS, () => {
       const since = this.#quiet.get(file)?.since ?? 0
       this.#quiet.delete(file)
-      if (since > 0) this.#tell(file, path, since)
+      if (since > 0) this.#report(file, path, since)
     })
     this.#quiet.set(file, { timer, since: 0 })
   }

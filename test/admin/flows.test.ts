@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
 import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
+import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
 const TIME = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const ISO = '2026-01-02T03:04:05.678Z'
@@ -16,23 +16,8 @@ function mkLab() {
   node.setPolicies(mkPolicies('egressDeny: [{ toCIDR: [198.18.0.0/16] }]'))
   const { state } = mkAdmin(node)
   const dns = (kind: FlowKind, endpoint: number, name: string): void => {
-    const wire = wireOf(name)
-    const { octets } = prefixOf('10.0.0.1')
-    const number = FLOW_KINDS.indexOf(kind)
-    state.flows.addDns(
-      TIME,
-      number,
-      1,
-      endpoint,
-      wire,
-      wire.length,
-      28,
-      3,
-      2,
-      4,
-      wordsOf(octets),
-      0,
-    )
+    const flow = { kind, endpoint, outcome: 1, qtype: 28, rcode: 3, addresses: 2 }
+    state.flows.addDns(TIME, mkDnsFlow(name, flow))
   }
   return { node, state, dns }
 }

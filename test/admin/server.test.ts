@@ -14,7 +14,9 @@ import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { http, KEPT, mkAdmin, type AdminLab } from '../support/nodes/admin.ts'
-import { mkEndpoint, Node, wireOf } from '../support/nodes/node.ts'
+import { mkEndpoint, Node } from '../support/nodes/node.ts'
+import type { FlowKind } from '../../src/flows/record/flow-kinds.ts'
+import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
 const SCHEMAS_OF_LISTS = [
   ['endpoints', SCHEMAS.Endpoint],
@@ -215,11 +217,8 @@ test('AdminServer answers 500 to a bug, tells it, and serves on', async () => {
 
 test('AdminServer shows flows kept, the last ones, filtered, and follows', async () => {
   const { state, socketPath } = await serve({ flows: new FlowRing() })
-  const add = (kind: number): void => {
-    const wire = wireOf('a.example')
-    state.flows.addDns(0, kind, 0, 1, wire, wire.length, 1, 0, 0, 4, new Uint32Array(4), 0)
-  }
-  for (const kind of [1, 2, 1]) add(kind)
+  const add = (kind: FlowKind): void => state.flows.addDns(0, mkDnsFlow('a.example', { kind }))
+  for (const kind of ['answered', 'denied', 'answered'] as const) add(kind)
   const numbers = (text: string) => [...text.matchAll(/"number":(\d+)/g)].map(([, n]) => Number(n))
   const get = async (query: string) => (await http({ socketPath }, `/v1/flows${query}`)).text
   assert.deepEqual(numbers(await get('')), [0, 1, 2])
@@ -233,7 +232,7 @@ test('AdminServer shows flows kept, the last ones, filtered, and follows', async
       response.on('data', (chunk: Buffer) => {
         text += chunk.toString()
         const seen = numbers(text).length
-        if (seen === 3) add(2)
+        if (seen === 3) add('denied')
         if (seen === 4) {
           resolve(text)
           sent.destroy()

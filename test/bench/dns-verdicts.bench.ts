@@ -7,6 +7,7 @@ import { DnsVerdicts, MAY_ASK } from '../../src/enforcement/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
 import { hashOctets, hashPair } from '../../src/core/tables/keyed-hash.ts'
 import { nameLength } from '../../src/core/name.ts'
+import { NamePatterns } from '../../src/policy/match/name-patterns.ts'
 import { TCP, UDP } from '../../src/core/protocol.ts'
 import { Random } from '../support/models/random.ts'
 import { runBench, type Figure } from './support/bench.ts'
@@ -97,7 +98,7 @@ function judgeCached(cache: Cache, { slab, lengths, hashes }: Names): number {
 function run(): readonly Figure[] {
   return SIZES.flatMap((size) => {
     const patterns = mkSelectors(random, size)
-    const verdicts = new DnsVerdicts()
+    const verdicts = new DnsVerdicts({ patterns: new NamePatterns() })
     const rules = { kind: 'names', patterns } as const
     const asking = { rules, audited: undefined, deniedBy: 0, auditedBy: 0 }
     verdicts.set(ENDPOINT, { [UDP]: asking, [TCP]: asking }, () => asking)

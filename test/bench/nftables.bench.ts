@@ -44,7 +44,7 @@ class Writer {
     const octets = new Uint8Array(16)
     for (let i = 0; i < count; i++) {
       setAddress(octets, this.#next++)
-      batch.add(4, octets, 0, 32, LEARNED, WORLD)
+      batch.add({ family: 4, octets, length: 32 }, LEARNED, WORLD)
     }
     return await this.commit(batch)
   }
@@ -76,7 +76,7 @@ function ranges(): PrefixBatch {
     const text = `100.${i >> 2}.${length === 16 ? 0 : i % 4}.0/${length}`
     const parsed = parsePrefix(text)
     if (parsed.kind !== 'ok') throw new Error(`Not a prefix: ${text}`)
-    batch.add(4, parsed.prefix.octets, 0, length, LEARNED, WORLD)
+    batch.add(parsed.prefix, LEARNED, WORLD)
   }
   return batch
 }

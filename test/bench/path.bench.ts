@@ -27,7 +27,8 @@ function run(): readonly Figure[] {
   const known = figuresOf('steady', measureTurns(path, steady, TURNS))
   measureTurns(path, fresh, NEW_WARM_TURNS)
   const unknown = figuresOf('new', measureTurns(path, fresh, NEW_TURNS))
-  const { queries, exact } = path.pipeline.counters
+  const { queries } = path.admission.counters
+  const { exact } = path.settlement.counters
   if (queries !== exact) throw new Error(`Cannot tell: ${queries} queries, ${exact} taught exactly`)
   path.stop()
   return [...known, ...unknown]

@@ -9,7 +9,7 @@ import { systemBootClock, systemClock } from '../../src/core/clock.ts'
 import { wireName } from '../support/messages.ts'
 import { podLab, startHelper } from '../support/labs/lab-pod.ts'
 import { Namegate } from '../support/labs/lab-namegate.ts'
-import { openState } from '../../src/state/open-state.ts'
+import { openState } from '../../src/state/state-store.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { BuiltTree } from './support/built-tree.ts'
 

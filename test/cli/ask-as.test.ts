@@ -83,7 +83,7 @@ const ROWS: readonly (readonly [
     'policy denies it',
     ['job.example', '--as', 'shop'],
     1,
-    /REFUSED[^]*EDE: 15 \(Blocked\)[^]*decision: .* deny +shop +A job\.example/,
+    /REFUSED[^]*EDE: 15 \(Blocked\)[^]*decision: .* deny +shop +A job\.example .*, client namegate\n/,
   ],
   ['of another endpoint', ['job.example', '--as', 'job'], 0, /NOERROR[^]* allow job /],
   ['which may not ask the first', ['ok.example', '--as', 'job'], 1, /REFUSED[^]* deny +job /],
@@ -129,7 +129,7 @@ test('namegate ask --as prints JSON with answer and decision', async () => {
   )
 })
 
-test('namegate ask --as of an endpoint in audit gets what is denied, and shows that it would be', async () => {
+test('namegate ask --as of an endpoint in audit gets an answer that policy would deny', async () => {
   assert.equal((await folder.namegate('audit', 'on', '--endpoint', 'shop')).code, 0)
   try {
     const { code, stdout } = await ask('job.example', '--as', 'shop')

@@ -122,6 +122,33 @@ test('policyCheckCommand without a path is wrong use', async () => {
   )
 })
 
+test('policyCheckCommand reads files as the configuration of $NAMEGATE_CONFIG says', async () => {
+  const policy = mkFile(
+    'named-policy.yaml',
+    POLICY.replace('egress: [{}]', 'egress: [{}], ingress: [{}]'),
+  )
+  const config = mkFile('named.yaml', 'policies: { paths: [named-policy.yaml], ingress: ignore }\n')
+  const before = process.env['NAMEGATE_CONFIG']
+  process.env['NAMEGATE_CONFIG'] = config
+  try {
+    for (const args of [[], [policy]]) {
+      const { code, out } = await run(policyCheckCommand, ...args)
+      assert.deepEqual([code, out], [0, '1 policy in 1 file: no faults\n'], args.join(' '))
+    }
+    const { code, out } = await run(
+      policyCheckCommand,
+      '--config',
+      mkFile('empty.yaml', ''),
+      policy,
+    )
+    assert.equal(code, 1, '--config is before it')
+    assert.match(out, /^named-policy\.yaml:4:\d+: .*ingress/)
+  } finally {
+    if (before === undefined) delete process.env['NAMEGATE_CONFIG']
+    else process.env['NAMEGATE_CONFIG'] = before
+  }
+})
+
 test('configCommand check gives 0 or 2 with every fault', async () => {
   assert.deepEqual(await run(configCommand, 'check', 'config/namegate.yaml'), {
     code: 0,

@@ -5,15 +5,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { AdminServer } from '../../src/admin/server.ts'
-import { FLOW_KINDS } from '../../src/flows/record/flow-kinds.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { InvalidInputError, UnavailableError, UsageError } from '../../src/core/errors.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
 import { namegate, objectIn, runCommand } from '../support/nodes/command.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 import { FakeUpstream } from '../support/peers/upstream.ts'
+import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
 const askCommand = namegate('ask')
 const auditCommand = namegate('audit')
@@ -125,10 +124,8 @@ test('statusCommand shows the state, and with --ready its exit code says whether
 })
 
 test('flowsCommand shows a line a flow, filtered by verdict', async () => {
-  const wire = wireOf('evil.test')
   const { octets } = prefixOf('198.18.0.9')
-  const denied = FLOW_KINDS.indexOf('denied')
-  state.flows.addDns(0, denied, 0, 1, wire, wire.length, 1, 0, 0, 4, wordsOf(octets), 0)
+  state.flows.addDns(0, mkDnsFlow('evil.test', { kind: 'denied', from: '198.18.0.9' }))
   const [policy] = node.policies.policies
   assert.ok(policy !== undefined)
   const rule = node.core.origins.setOf([node.core.origins.originOf(policy)])
@@ -159,13 +156,10 @@ test('flowsCommand shows a line a flow, filtered by verdict', async () => {
 test('auditCommand asks for one scope, which must be named', async () => {
   audits.length = 0
   const rows: readonly (readonly [args: readonly string[], out: string])[] = [
-    [
-      ['on', '--node'],
-      'audit on for the node: of all its endpoints nothing is denied; mode is enforce\n',
-    ],
+    [['on', '--node'], 'audit on for the node: no endpoint is denied anything; mode is enforce\n'],
     [
       ['off', '--node'],
-      'audit off for the node: what is audited by itself, endpoints or policies, stays so; mode is enforce\n',
+      'audit off for the node: endpoints and policies with their own audit setting keep it; mode is enforce\n',
     ],
     [['on', '--endpoint', 'shop'], 'audit on for a\n'],
     [['reset', '--all'], 'audit reset for all; mode is enforce\n'],
@@ -232,10 +226,7 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
   const upstream = await FakeUpstream.start()
   t.after(() => upstream.stop())
   const args = ['B.X', '--server', `127.0.0.1:${upstream.port}`, '--socket', socket]
-  const wire = wireOf('b.x')
-  const { octets } = prefixOf('10.0.0.1')
-  const answered = FLOW_KINDS.indexOf('answered')
-  state.flows.addDns(0, answered, 1, 1, wire, wire.length, 1, 0, 1, 4, wordsOf(octets), 0)
+  state.flows.addDns(0, mkDnsFlow('b.x', { kind: 'answered', outcome: 1, addresses: 1 }))
   for (const more of [[], ['--tcp']]) {
     const { code, out } = await runCommand(askCommand, ...args, ...more)
     assert.equal(code, 0, out)

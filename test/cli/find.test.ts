@@ -95,7 +95,7 @@ test('helpCommand prints a man page of every command and verb', async () => {
 
 test('policyCommand shows its verbs, and help names them, too', async () => {
   const { out } = await run('policy', '--help')
-  assert.match(out, /^ {2}policy lint +what is valid but hardly meant$/m)
+  assert.match(out, /^ {2}policy lint +report rules that are valid but probably not intended$/m)
   assert.deepEqual(await run('help', 'policy', 'lint'), await run('policy', 'lint', '--help'))
 })
 

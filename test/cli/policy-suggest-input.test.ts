@@ -23,7 +23,7 @@ describe('policySuggestCommand', () => {
   })
   after(() => flows.remove())
 
-  it('says what it waits for when nobody writes to a pipe, and goes on when somebody does', async () => {
+  it('reports a pipe without a writer, and goes on when one comes', async () => {
     const pipe = join(flows.path, 'pipe')
     execFileSync('mkfifo', [pipe])
     let [out, err] = ['', '']
@@ -33,7 +33,7 @@ describe('policySuggestCommand', () => {
     }
     const code = policySuggestCommand(['--flows', pipe, '--labels', 'app=shop'], output)
     await until('it says what it waits for', () => err !== '')
-    assert.equal(err, `namegate: ${pipe}: nothing came yet: waiting for somebody to write to it\n`)
+    assert.equal(err, `namegate: ${pipe}: still empty: waiting for a program that writes to it\n`)
     writeFileSync(pipe, mkLine({ name: 'a.b' }))
     assert.equal(await code, 0)
     assert.match(out, /matchName: "?a\.b/)
@@ -84,7 +84,7 @@ describe('policySuggestCommand', () => {
     const { code, out, err } = await suggest('--flows', file)
     assert.equal(code, 0)
     assert.match(out, /matchName: a\.example/)
-    assert.match(err, /cut\.jsonl:2: the last line is cut short and passed over/)
+    assert.match(err, /cut\.jsonl:2: the last line is incomplete and is left out/)
   })
 
   it('says when flows were not recorded, and which endpoints no policy can select', async () => {

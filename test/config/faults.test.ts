@@ -106,6 +106,34 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['1:42: audit.endpoints[0].matchLabels.a: found 1, expected a text'],
   ],
   [
+    'a label key with a blank',
+    'audit: { endpoints: [{ matchLabels: { "a b": x } }] }\n',
+    [
+      '1:46: audit.endpoints[0].matchLabels["a b"]: found "a b", expected a label key without blanks and =',
+    ],
+  ],
+  [
+    'operators with too few and too many values',
+    'audit: { endpoints: [{ matchExpressions: [{ key: a, operator: In }, { key: b, operator: Exists, values: [x] }] }] }\n',
+    [
+      '1:43: audit.endpoints[0].matchExpressions[0].values: found no values, expected at least one for In',
+      '1:105: audit.endpoints[0].matchExpressions[1].values: found values, expected none for Exists',
+    ],
+  ],
+  [
+    'a size below its bound',
+    'flows: { max-size: 1KiB }\n',
+    ['1:20: flows.max-size: found less than 1MiB'],
+  ],
+  [
+    'faults of form and of meaning at once',
+    'log: { level: loud }\nupstreams: { servers: [nine] }\n',
+    [
+      '1:15: log.level: found "loud", expected trace, debug, info, warn, error or fatal',
+      '2:24: upstreams.servers[0]: found "nine", expected system or ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53',
+    ],
+  ],
+  [
     'a duration beyond its bound',
     'dns: { hold: { limit: 2m } }\n',
     [

@@ -1,4 +1,4 @@
-// `npm run conformance`: runs the rows of the table over the wire in every mode, and the tests elsewhere that rows name,
+// `npm run conformance`: runs the rows of the table over the wire in the modes that they depend on, and the tests elsewhere that rows name,
 // then prints the table with the results of this very run. Exit 1 when anything failed or was not there.
 
 import { spawnSync } from 'node:child_process'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MODES } from './lab/world.ts'
 import { faultsOf, namedOutcome, wireOutcome, type Result, type Told } from './results.ts'
-import type { Row, TestsRow } from './rows/row.ts'
+import { runsIn, type Row, type TestsRow } from './rows/row.ts'
 import { ROWS } from './table.ts'
 
 const HEAD = ['id', ...MODES, 'what', 'where']
@@ -46,8 +46,10 @@ function print(results: readonly Result[]): number {
 
 function cellsOf(row: Row, results: readonly Result[]): readonly string[] {
   const note = row.note === undefined ? '' : ` (${row.note})`
-  const isWire = row.kind === 'exchange' || row.kind === 'script'
-  const modes = MODES.map((mode) => (isWire ? textOf(wireOutcome(row, mode, results)) : '-'))
+  const modes = MODES.map((mode) => {
+    const isHere = row.kind === 'script' || (row.kind === 'exchange' && runsIn(row, mode))
+    return isHere ? textOf(wireOutcome(row, mode, results)) : '-'
+  })
   return [row.id, ...modes, row.what, `${whereOf(row, results)}${note}`]
 }
 

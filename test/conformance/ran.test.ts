@@ -37,6 +37,13 @@ test('faultsOf tells what is proved from what is not', () => {
     run: async () => await Promise.resolve(),
   }
   const only: Row = { ...wire, only: { modes: ['tproxy'], reason: 'no other has it' } }
+  const message: Row = {
+    kind: 'exchange',
+    id: 'X4',
+    what: 'message',
+    query: () => ({}),
+    allowed: 'passes',
+  }
   const wired = { file, name: 'conformance > X2 explicit: wire' }
   const rows: readonly (readonly [row: Row, ran: Result[], faults: string[], reason: string])[] = [
     [named('f adds'), [{ file, name: 'f adds 1', outcome: 'passed' }], [], 'passed'],
@@ -70,6 +77,13 @@ test('faultsOf tells what is proved from what is not', () => {
       'another row of its id',
     ],
     [only, [{ file, name: 'x', outcome: 'passed' }], [], 'a mode that it leaves out'],
+    [message, [{ file, name: 'x', outcome: 'passed' }], [], 'what another mode shows'],
+    [
+      { ...message, inEveryMode: true },
+      [{ file, name: 'x', outcome: 'passed' }],
+      ['X4 explicit: missing: message'],
+      'what every mode has to show',
+    ],
   ]
   for (const [row, ran, faults, reason] of rows) {
     assert.deepEqual(faultsOf([row], MODES, ran, false), faults, reason)

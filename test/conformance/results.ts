@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import type { Mode } from './lab/world.ts'
-import type { Row, TestsRow } from './rows/row.ts'
+import { runsIn, type Row, type TestsRow } from './rows/row.ts'
 
 export interface Result {
   readonly file: string
@@ -68,14 +68,10 @@ export function faultsOf(
       case 'exchange':
       case 'script':
         return modes
-          .filter((mode) => files.has(`test/conformance/${mode}.test.ts`) && isIn(row, mode))
+          .filter((mode) => files.has(`test/conformance/${mode}.test.ts`) && runsIn(row, mode))
           .map((mode) => [mode, wireOutcome(row, mode, results)] as const)
           .filter(([, told]) => isFault(told))
           .map(([mode, { outcome }]) => `${row.id} ${mode}: ${outcome}: ${row.what}`)
     }
   })
-}
-
-function isIn(row: Row, mode: Mode): boolean {
-  return row.kind !== 'script' || row.only === undefined || row.only.modes.includes(mode)
 }

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { exchange, type NameKind } from './exchange.ts'
 import type { Transport } from './lab/upstream.ts'
 import { World, type Mode } from './lab/world.ts'
-import type { ExchangeRow, ScriptRow } from './rows/row.ts'
+import { runsIn, type ExchangeRow, type ScriptRow } from './rows/row.ts'
 import { ROWS } from './table.ts'
 import { canUseLab } from '../support/labs/lab.ts'
 
@@ -22,7 +22,9 @@ export function conformance(mode: Mode): void {
       world = started
     })
     after(async () => await started?.close())
-    const wire = ROWS.filter((row) => row.kind === 'exchange' || row.kind === 'script')
+    const wire = ROWS.filter((row) => row.kind === 'exchange' || row.kind === 'script').filter(
+      (row) => row.kind === 'script' || runsIn(row, mode),
+    )
     const placeOf = (row: ExchangeRow | ScriptRow) =>
       row.kind === 'script' ? row.alone : undefined
 
@@ -38,8 +40,7 @@ export function conformance(mode: Mode): void {
     function add(row: ExchangeRow | ScriptRow): void {
       const name = `${row.id} ${mode}: ${row.what}`
       if (row.kind === 'script') {
-        const { only } = row
-        const skip = only === undefined || only.modes.includes(mode) ? false : only.reason
+        const skip = runsIn(row, mode) ? false : (row.only?.reason ?? false)
         it(name, { skip }, async () => await row.run(world))
         return
       }

@@ -103,8 +103,7 @@ export function batch(
 ): PrefixBatch {
   const entries = new PrefixBatch()
   for (const [text, id, kind, scope] of rows) {
-    const { family, octets, length } = prefix(text)
-    entries.add(family, octets, 0, length, identity(id), identity(kind), scope)
+    entries.add(prefix(text), identity(id), identity(kind), scope)
   }
   return entries
 }

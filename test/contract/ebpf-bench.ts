@@ -50,6 +50,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
       bpf,
       posix,
       pinPath,
+      isInUse: () => false,
       sizes: {
         ng_ipcache: sizes.prefixes ?? 65_536,
         ng_policy: sizes.policies ?? 65_536,

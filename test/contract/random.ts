@@ -192,7 +192,7 @@ function segmentOf(
 function batchOf(known: readonly Known[]): PrefixBatch {
   const batch = new PrefixBatch()
   for (const { prefix: each, identity: id, class: kind } of known) {
-    batch.add(each.family, each.octets, 0, each.length, identity(id), identity(kind))
+    batch.add(each, identity(id), identity(kind))
   }
   return batch
 }

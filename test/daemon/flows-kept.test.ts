@@ -153,10 +153,10 @@ describe('flows kept', () => {
     let asked = 0
     await until('to be told', async () => {
       assert.deepEqual(await ask(daemon, `n${asked++}.example`), ['NOERROR'])
-      return /nobody reads flows any more/.test(child.stderr)
+      return /the reader of flows has gone/.test(child.stderr)
     })
     assert.deepEqual(await ask(daemon, 'last.example'), ['NOERROR'])
-    assert.equal(child.stderr.match(/nobody reads flows/g)?.length, 1)
+    assert.equal(child.stderr.match(/the reader of flows has gone/g)?.length, 1)
   })
 
   test(

@@ -56,7 +56,7 @@ test('reportExpiredUse records who connected to which address of which name, and
     /event shop {9}connected to 192\.0\.2\.2, \d+ s after the TTL of late\.example was over$/,
   )
   const kept: [text: string, count: number][] = []
-  const tally = new FlowTally({ ring: state.flows, describe: (number) => keptText(state, number) })
+  const tally = new FlowTally(state.flows, (number) => keptText(state, number))
   for (let number = 0; number < state.flows.count; number++) tally.add(number, 0)
   tally.drain(Infinity, ({ text, count }) => kept.push([text, count]) > 0, true)
   assert.deepEqual(

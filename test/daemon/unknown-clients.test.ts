@@ -135,11 +135,11 @@ test('Daemon passes the answers of unknown clients with allow-unmanaged, and the
   const config = 'unknown-clients: { wait: 2s, then: allow-unmanaged }'
   await withLab({ files: FILES, config }, async (lab) => {
     const asked = lab.ask('anything.example', '127.1.0.1')
-    const { unknown, pipeline } = lab.daemon.proxy
+    const { unknown, admission } = lab.daemon.proxy
     await until('it waits', () => unknown.waiting === 1)
     await lab.pass(WAIT_MS)
     assert.deepEqual((await asked).addresses, ['192.0.2.1'], 'no policy applies to nobody')
     assert.equal(lab.daemon.core.names.entries.slots.used, 0)
-    assert.equal(pipeline.counters.unmanaged, 1)
+    assert.equal(admission.counters.unmanaged, 1)
   })
 })

@@ -53,6 +53,31 @@ test('Committer counts a revision for each commit that changed something, and wr
   assert.equal(node.recorder.takeWrites().commits, 1)
 })
 
+test('Committer gathers prefixes alone for a new address under a known identity', () => {
+  const node = mkNode()
+  const { id } = node.endpoint('a')
+  node.learn(id, 'a.x', ['192.0.2.1'])
+  const { allocator, policyMaps, committer } = node.core
+  const gathered: string[] = []
+  const takeChanges = allocator.takeChanges.bind(allocator)
+  allocator.takeChanges = () => {
+    gathered.push('identities')
+    return takeChanges()
+  }
+  const { changes } = policyMaps
+  const gather = changes.gather.bind(changes)
+  changes.gather = () => {
+    gathered.push('policy')
+    gather()
+  }
+  const before = committer.revision
+  node.learn(id, 'b.x', ['192.0.2.2'])
+  assert.deepEqual([committer.revision, gathered], [before + 1, []])
+  node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchName: a.x } ] } ]'))
+  assert.deepEqual(new Set(gathered), new Set(['identities', 'policy']))
+  assert.deepEqual(node.differences(), [])
+})
+
 test('Committer leaves a refused prefix as it is in force and writes it with the next try', () => {
   const node = mkNode()
   const { committer } = node.core

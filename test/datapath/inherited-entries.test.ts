@@ -19,16 +19,12 @@ function mkPrefix(text: string): Prefix {
 /** `[prefix, scope]` each, all with identity ONE. */
 function mkEntries(...entries: readonly (readonly [prefix: string, scope: number])[]): PrefixBatch {
   const batch = new PrefixBatch(1)
-  for (const [text, scope] of entries) {
-    const { family, octets, length } = mkPrefix(text)
-    batch.add(family, octets, 0, length, ONE, WORLD_IPV4, scope)
-  }
+  for (const [text, scope] of entries) batch.add(mkPrefix(text), ONE, WORLD_IPV4, scope)
   return batch
 }
 
 function take(entries: InheritedEntries, text: string, scope = 0, id = ONE): boolean {
-  const { family, octets, length } = mkPrefix(text)
-  return entries.take(scope, family, octets, 0, length, id, WORLD_IPV4)
+  return entries.take(scope, mkPrefix(text), id, WORLD_IPV4)
 }
 
 test('InheritedEntries tells apart prefixes by address, length, family and scope', () => {
@@ -54,8 +50,7 @@ test('InheritedEntries gives the memory back with the last entry, and then knows
   entries.drop(1)
   assert.equal(batch.count, 0)
   assert.equal(entries.isTaken(0) && entries.isTaken(1), true)
-  const { family, octets, length } = mkPrefix('192.0.2.1/32')
-  assert.equal(entries.find(0, family, octets, 0, length), -1)
+  assert.equal(entries.find(0, mkPrefix('192.0.2.1/32')), -1)
 })
 
 test('PrefixBatch.addAll adds entries of the layout that `keys` and `values` have', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { endpointId, identity, type Identity } from '../../src/core/ids.ts'
 import { LabelSets } from '../../src/core/labels.ts'
 import { ANY_PROTOCOL, EVERYTHING, TCP, type PortRange } from '../../src/core/protocol.ts'
-import type { PolicyEntry } from '../../src/datapath/entries.ts'
+import type { CommitFailure, PolicyEntry } from '../../src/datapath/entries.ts'
 import type { EndpointRules } from '../../src/datapath/flat-rules.ts'
 import { PolicyMaps } from '../../src/datapath/policy-maps.ts'
 import { SelectorCache, type Selector } from '../../src/identity/selector-cache.ts'
@@ -48,8 +48,20 @@ class Bench {
 
   /** `1 100 6 443/16 allow` of what the next commit writes, then what it removes. */
   take(): readonly (readonly string[])[] {
-    const { upserts, removals } = this.maps.take()
+    const { upserts, removals } = this.commit(false)
     return [upserts.map(textOf), removals.map(keyOfPolicy)]
+  }
+
+  /** A commit of all changes, each of which the datapath takes or refuses. */
+  commit(isRefused: boolean): Pick<PolicyMaps['changes'], 'upserts' | 'removals'> {
+    const { changes } = this.maps
+    changes.gather()
+    const { upserts, removals } = changes
+    const refuse = (list: readonly unknown[], action: CommitFailure['action']): CommitFailure[] =>
+      list.map((_, index) => ({ section: 'policy', action, index, code: 'ENOSPC' }))
+    const refused = [...refuse(upserts, 'upsert'), ...refuse(removals, 'remove')]
+    changes.settle(isRefused ? refused : [])
+    return { upserts, removals }
   }
 }
 
@@ -134,16 +146,29 @@ test('PolicyMaps: the latest word on a key wins, however often it changes before
   }
 })
 
-test('PolicyMaps.putBack tries refused entries again unless they were decided anew', () => {
+test('PolicyChanges tries refused entries again unless they were decided anew', () => {
   const bench = new Bench()
+  const { changes } = bench.maps
   bench.maps.setRules(E1, mkRules([], [[WORLD, cover('allow', HTTPS)]]))
-  const first = bench.maps.take()
-  bench.maps.putBack(first.upserts, first.removals)
+  bench.commit(true)
+  assert.deepEqual(
+    [changes.refused, changes.isComplete(WORLD), changes.isPending(E1, WORLD)],
+    [1, false, false],
+  )
   assert.deepEqual(bench.take(), [['1 9 6 443/16 allow'], []], 'once more')
-  bench.maps.putBack(first.upserts, first.removals)
+  assert.deepEqual(
+    [changes.refused, changes.isComplete(WORLD), changes.hasChanges],
+    [0, true, false],
+  )
+  bench.maps.setRules(E1, mkRules([], []))
+  bench.maps.setRules(E1, mkRules([], [[WORLD, cover('allow', HTTPS)]]))
+  bench.commit(true)
   bench.maps.setRules(E1, mkRules([], []))
   assert.deepEqual(bench.take(), [[], ['1 9 6 443/16']], 'not wanted any more')
-  bench.maps.putBack([], first.upserts)
+  bench.maps.setRules(E1, mkRules([], [[WORLD, cover('allow', HTTPS)]]))
+  bench.take()
+  bench.maps.setRules(E1, mkRules([], []))
+  bench.commit(true)
   bench.maps.setRules(E1, mkRules([], [[WORLD, cover('deny', HTTPS)]]))
   assert.deepEqual(bench.take(), [['1 9 6 443/16 deny'], []], 'wanted again: not removed')
 })

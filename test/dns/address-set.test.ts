@@ -15,9 +15,10 @@ function list(set: AddressSet): (readonly [text: string, ttl: number, offset: nu
 
 function fill(set: AddressSet, additions: readonly Addition[]): void {
   set.clear()
-  additions.forEach(([family, octets, ttl], i) =>
-    set.add(family, Uint8Array.of(99, ...octets), 1, ttl, i),
-  )
+  additions.forEach(([family, octets, ttl], i) => {
+    set.from(i, ttl)
+    set.add(family, Uint8Array.of(99, ...octets), 1)
+  })
 }
 
 test('AddressSet.add tells an IPv4 address from the IPv6 address with the same first octets', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AnswerView } from '../../src/dns/answer.ts'
+import { MessageView } from '../../src/dns/message-view.ts'
 import { questionEchoes, questionEquals } from '../../src/dns/match.ts'
 import { guard } from '../support/guarded.ts'
 import { a, A, AAAA, ANSWER_FLAGS, mkAnswer, mkMessage, wireName } from '../support/messages.ts'
@@ -55,33 +56,37 @@ const rows: readonly (readonly [reason: string, message: Uint8Array, equal: bool
 ]
 
 test('questionEquals accepts the reply to the question and nothing else', () => {
-  for (const [reason, message, equal] of rows) {
-    const { buf, offset, length, outside } = guard(message)
-    assert.equal(questionEquals(buf, offset, length, question), equal, reason)
+  for (const [reason, octets, equal] of rows) {
+    const { buf, offset, length, outside } = guard(octets)
+    const message = new MessageView().set(buf, offset, length)
+    assert.equal(questionEquals(message, question), equal, reason)
     assert.deepEqual(outside, [], reason)
   }
 })
 
 test('questionEchoes accepts nothing that questionEquals refuses, and every echo in the same case', () => {
-  const query = mkMessage({ questions: [{ name: www }] })
+  const query = MessageView.of(mkMessage({ questions: [{ name: www }] }))
   const end = query.length
   for (const [reason, message, equal] of rows) {
     const { buf, offset, length, outside } = guard(message)
-    const echoes = questionEchoes(buf, offset, length, query, 0, end)
+    const echoes = questionEchoes(new MessageView().set(buf, offset, length), query, end)
     assert.ok(equal || !echoes, reason)
     assert.deepEqual(outside, [], reason)
   }
-  const message = mkAnswer(www, A, records)
-  assert.equal(questionEchoes(message, 0, message.length, query, 0, end), true)
+  const octets = mkAnswer(www, A, records)
+  const message = MessageView.of(octets)
+  assert.equal(questionEchoes(message, query, end), true)
   for (let length = 0; length < end; length++) {
-    assert.equal(questionEchoes(message, 0, length, query, 0, end), false, `${length} octets`)
+    message.set(octets, 0, length)
+    assert.equal(questionEchoes(message, query, end), false, `${length} octets`)
   }
 })
 
 test('questionEquals: A19: refuses every prefix that lacks a part of the question', () => {
   const message = mkAnswer(www, A, [])
   for (let length = 0; length < message.length; length++) {
-    assert.equal(questionEquals(message, 0, length, question), false, `${length} octets`)
+    const prefix = new MessageView().set(message, 0, length)
+    assert.equal(questionEquals(prefix, question), false, `${length} octets`)
   }
 })
 
@@ -99,7 +104,7 @@ test('questionEquals: is what AnswerView finds, for spoiled messages that can be
     const reply = (view.flags & 0xf800) === 0x8000
     const equal = view.questionMatches && reply
     assert.equal(
-      questionEquals(message, 0, message.length, own),
+      questionEquals(MessageView.of(message), own),
       equal,
       Buffer.from(message).toString('hex'),
     )
@@ -112,7 +117,7 @@ test('questionEquals never reads outside the message', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40, size: 'max' }), (octets) => {
       const { buf, offset, length, outside } = guard(octets)
-      questionEquals(buf, offset, length, question)
+      questionEquals(new MessageView().set(buf, offset, length), question)
       assert.deepEqual(outside, [])
     }),
   )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as packet from 'dns-packet'
 import { EDE_TEXT_MAX, LOCAL, type LocalAnswer } from '../../src/dns/codes.ts'
+import { MessageView } from '../../src/dns/message-view.ts'
 import { QueryView } from '../../src/dns/query.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer, writeTruncated } from '../../src/dns/reply.ts'
 import {
@@ -28,7 +29,9 @@ function reply(query: Uint8Array, answer: LocalAnswer): Uint8Array {
   const slab = concat(new Uint8Array(BEFORE), query)
   view.read(slab, BEFORE, query.length)
   const out = new Uint8Array(LOCAL_ANSWER_MAX + 20).fill(0xaa)
-  const length = writeLocalAnswer(out, 10, slab, BEFORE, view, answer)
+  const written = new MessageView().set(out, 10, 0)
+  writeLocalAnswer(written, new MessageView().set(slab, BEFORE, query.length), view, answer)
+  const { length } = written
   assert.ok(length <= LOCAL_ANSWER_MAX)
   assert.equal(out[9], 0xaa)
   assert.equal(out[10 + length], 0xaa)
@@ -208,9 +211,11 @@ test('LOCAL has no text longer than the bound', () => {
 function truncated(asked: Uint8Array, answer: Uint8Array, rcode: number): Uint8Array {
   const view = new QueryView()
   view.read(asked, 0, asked.length)
-  const out = new Uint8Array(LOCAL_ANSWER_MAX)
+  const out = MessageView.of(new Uint8Array(LOCAL_ANSWER_MAX))
   const slab = concat(new Uint8Array(BEFORE), answer)
-  return out.slice(0, writeTruncated(out, 0, asked, 0, view, slab, BEFORE, rcode))
+  const full = new MessageView().set(slab, BEFORE, answer.length)
+  writeTruncated(out, MessageView.of(asked), view, full, rcode)
+  return out.octets.slice(0, out.length)
 }
 
 test('writeTruncated: E11, P5: gives header, question and OPT with TC=1', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { formatFault } from '../../src/core/errors.ts'
 import { OBJECT_DEPTH_MAX, objectDocument } from '../../src/documents/object-source.ts'
 
-test('objectDocument copies plain values, and leaves out what is undefined', () => {
+test('objectDocument copies plain values, and leaves out undefined ones', () => {
   const given = { a: [1, 'b', null, true], c: { d: undefined, e: {} }, f: undefined }
   const { document, faults } = objectDocument(given, 'config')
   given.a.push(2)

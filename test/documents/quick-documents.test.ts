@@ -76,7 +76,7 @@ test('parseDocuments reads random policies as the whole reader does, one by one 
   assert.ok(quick > 50, `${quick} of 200 read quickly`)
 })
 
-test('parseDocuments tells documents apart where the whole reader does', () => {
+test('parseDocuments separates documents where the whole reader does', () => {
   const rows: readonly (readonly [reason: string, text: string])[] = [
     ['a mark before', '---\na: b\n'],
     ['a mark behind', 'a: b\n---\n'],

@@ -52,7 +52,7 @@ test('parseYaml gives mappings without a prototype', () => {
   assert.equal(Reflect.get({}, 'polluted'), undefined)
 })
 
-test('positionOf finds values, keys and the nearest ancestor of what is not there', () => {
+test('positionOf finds values, keys and the nearest ancestor of a missing path', () => {
   const text = 'top:\n  - b: 1\n  - c:\n    dd: x\nlist: [a, {e: f}]\nx: &n { y: 1 }\nz: *n\n'
   const [document] = parseYaml(text, 'y').documents
   const rows: readonly (readonly [

@@ -13,6 +13,7 @@ import { endpointId } from '../../src/core/ids.ts'
 import { TCP, UDP, type ByDnsProtocol } from '../../src/core/protocol.ts'
 import { WORLD_IPV4 } from '../../src/identity/reserved.ts'
 import type { DnsRules } from '../../src/policy/compile/dns-rules.ts'
+import { NamePatterns } from '../../src/policy/match/name-patterns.ts'
 import { matches } from '../../src/policy/match/pattern.ts'
 import { patternOf, wireOf } from '../support/nodes/node.ts'
 import { runsOf } from '../support/properties.ts'
@@ -42,7 +43,7 @@ function randomRules(random: Random): DnsRules {
 
 test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol say, through random changes', () => {
   const random = new Random(9)
-  const verdicts = new DnsVerdicts()
+  const verdicts = new DnsVerdicts({ patterns: new NamePatterns() })
   const model = new Map<number, ByDnsProtocol<DnsRules>>()
   for (let step = 0; step < runsOf(3000); step++) {
     const id = endpointId(1 + random.below(5))
@@ -74,21 +75,19 @@ test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol
 })
 
 test('DnsVerdicts.judgeAt refuses the server where rules do not admit it, and to whom it does not know', () => {
-  const verdicts = new DnsVerdicts()
+  const verdicts = new DnsVerdicts({ patterns: new NamePatterns() })
   const [asker, wire] = [endpointId(1), wireOf('a.x')]
-  const server = { identity: WORLD_IPV4, addressClass: WORLD_IPV4 }
+  const server = (port: number) => {
+    return { identity: WORLD_IPV4, addressClass: WORLD_IPV4, port, protocol: UDP } as const
+  }
   const everyName = askingAs({ kind: 'every-name' })
   verdicts.set(asker, { [UDP]: everyName, [TCP]: everyName }, ({ port }) => ({
     ...askingAs({ kind: 'no-name' }),
     rules: { kind: port === 53 ? 'every-name' : 'not-admitted' },
   }))
-  const at = (port: number) => verdicts.judgeAt(asker, server, port, UDP, wire, 0)
+  const at = (port: number) => verdicts.judgeAt(asker, server(port), wire, 0)
   assert.deepEqual([at(53), at(5353), at(53)], [MAY_ASK, SERVER_DENIED, MAY_ASK])
-  assert.equal(
-    verdicts.judgeAt(endpointId(2), server, 53, UDP, wire, 0),
-    SERVER_DENIED,
-    'a stranger',
-  )
+  assert.equal(verdicts.judgeAt(endpointId(2), server(53), wire, 0), SERVER_DENIED, 'a stranger')
   verdicts.remove(asker)
   assert.deepEqual(
     [at(53), verdicts.judge(asker, UDP, wire, 0)],

@@ -5,7 +5,7 @@ import type { Question } from '../../src/explain/explanation.ts'
 import { ask, connect, explainOn } from '../support/nodes/explain.ts'
 import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 
-/** One rule a line, so that lines tell rules apart. */
+/** One rule a line, so that lines distinguish rules. */
 const WEB = `
 egress:
 - { toFQDNs: [ { matchName: cilium.io }, { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443", protocol: TCP } ] } ] }
@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
   ],
 ]
 
-test('explain tells verdict, rules, selectors and the nearest rule', () => {
+test('explain gives verdict, rules, selectors and the nearest rule', () => {
   const node = mkPolicyNode([WEB])
   for (const [question, verdict, lines, selectors, nearest, reason] of ROWS) {
     const found = explainOn(node, question)
@@ -157,7 +157,7 @@ test('explain names every rule that says the same, also the one that a flattened
   )
 })
 
-test('explain tells which default made the verdict', () => {
+test('explain names the default that made the verdict', () => {
   const world = connect({ address: '203.0.113.5' })
   const rows = [
     ['allow', 'allow', /default-egress is allow$/, 'open'],
@@ -274,7 +274,7 @@ test('explain decides by the protocol that is asked over, and notes that the oth
   }
 })
 
-test('explain says audit where what is denied passes, and why', () => {
+test('explain says audit for denied traffic that passes, and why', () => {
   const node = mkPolicyNode(['egress: [ {} ]'])
   const found = explainOn(node, connect({ address: '203.0.113.5' }), 'a', { audited: 'run time' })
   assert.equal(found.verdict, 'audit')
@@ -283,9 +283,12 @@ test('explain says audit where what is denied passes, and why', () => {
 
 test('explain changes nothing: no fact, no identity, no write', () => {
   const node = mkPolicyNode([WEB])
-  const before = [node.core.committer.desired, node.core.allocator.takeFresh().length]
+  const before = [node.core.committer.desired, node.core.allocator.takeChanges().fresh.length]
   for (const [question] of ROWS) explainOn(node, question)
   node.core.committer.commit()
-  assert.deepEqual([node.core.committer.desired, node.core.allocator.takeFresh().length], before)
+  assert.deepEqual(
+    [node.core.committer.desired, node.core.allocator.takeChanges().fresh.length],
+    before,
+  )
   assert.deepEqual(node.differences(), [])
 })

@@ -1,14 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FLOW_KINDS } from '../../src/flows/record/flow-kinds.ts'
 import { FLOW_CAPACITY, FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { FlowKeeper } from '../../src/flows/flow-keeper.ts'
-import type { FlowOutput, FlowOutputName } from '../../src/flows/flow-output.ts'
-import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
+import type { FlowOutput, FlowOutputName } from '../../src/flows/flow-outputs.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { prefixOf, wireOf } from '../support/nodes/node.ts'
+import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
-const CLIENT = wordsOf(prefixOf('10.0.0.1').octets)
 const AT_ZERO = Date.UTC(2026, 0, 2)
 
 /** An output that a test gives room. */
@@ -55,22 +52,8 @@ class Lab {
   }
 
   ask(name: string, endpoint = 1): void {
-    const wire = wireOf(name)
-    const answered = FLOW_KINDS.indexOf('answered')
-    this.ring.addDns(
-      this.clock.wall(),
-      answered,
-      1,
-      endpoint,
-      wire,
-      wire.length,
-      1,
-      0,
-      1,
-      4,
-      CLIENT,
-      0,
-    )
+    const flow = mkDnsFlow(name, { kind: 'answered', endpoint, outcome: 1, addresses: 1 })
+    this.ring.addDns(this.clock.wall(), flow)
   }
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
+import type { FlowKind } from '../../src/flows/record/flow-kinds.ts'
 import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { FlowTally, type Counted } from '../../src/flows/flow-tally.ts'
-import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
-import { prefixOf, wireOf } from '../support/nodes/node.ts'
+import { prefixOf } from '../support/nodes/node.ts'
+import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
 const MINUTE = 60_000
 
@@ -16,11 +16,7 @@ class Lab {
 
   constructor(rows?: number) {
     const describe = (): string => `${this.#made++}`
-    this.tally = new FlowTally({
-      ring: this.ring,
-      describe,
-      ...(rows === undefined ? {} : { rows }),
-    })
+    this.tally = new FlowTally(this.ring, describe, rows)
   }
 
   dns(
@@ -40,24 +36,8 @@ class Lab {
       readonly reason?: string
     } = {},
   ): void {
-    const wire = wireOf(name)
-    const client = wordsOf(prefixOf(from).octets)
-    const number = FLOW_KINDS.indexOf(kind)
-    this.ring.addDns(
-      time,
-      number,
-      1,
-      endpoint,
-      wire,
-      wire.length,
-      qtype,
-      0,
-      1,
-      4,
-      client,
-      0,
-      reason,
-    )
+    const given = { kind, endpoint, qtype, from, reason, outcome: 1, addresses: 1 }
+    this.ring.addDns(time, mkDnsFlow(name, given))
     this.tally.add(this.ring.count - 1, time)
   }
 

@@ -42,7 +42,7 @@ describe('run --take-over', { skip }, () => {
       await assert.rejects(given, {
         name: 'UnavailableError',
         message:
-          'Cannot take over: the running daemon has ended, or another successor goes on in its place: try again with --take-over if one serves, without if none does',
+          'Cannot take over: the running daemon has ended, or another successor has taken its place: try again with --take-over if a daemon serves now, and without --take-over if none serves',
       })
     })
   })

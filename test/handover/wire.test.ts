@@ -79,7 +79,7 @@ test('decodeGiven gives descriptors to whom they belong, and the rest are locks'
   assert.deepEqual(descriptors, [10, 11, 12, 13, 14])
   assert.deepEqual(decodeGiven(message, descriptors), given)
   assert.throws(() => decodeGiven(message, [10]), /descriptors are missing/)
-  assert.throws(() => decodeGiven(Buffer.from('{}'), []), /something else/)
+  assert.throws(() => decodeGiven(Buffer.from('{}'), []), /not readable/)
 })
 
 describe('Channel', { skip }, () => {

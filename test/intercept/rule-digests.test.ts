@@ -89,7 +89,7 @@ test('damageOf names what is gone, less, changed or added', () => {
     ],
     [
       [...listing(), { chain: { family: 'inet', name: 'more' } }],
-      [`nft chain inet ${T} more (not sealed)`],
+      [`nft chain inet ${T} more (without digest)`],
       'a chain of somebody else',
     ],
   ]

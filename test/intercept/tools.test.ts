@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mustRun, runTool, toolError } from '../../src/intercept/tools.ts'
+import { UnavailableError } from '../../src/core/errors.ts'
+import { mustRun, runTool, toolError, toolRunner } from '../../src/intercept/tools.ts'
 
 test('toolError makes one line with the remedy of what a tool said', () => {
   const rows: readonly (readonly [stderr: string, message: string, reason: string])[] = [
@@ -44,5 +45,24 @@ test(
     if (code === -1) return // iproute2 is not installed here
     assert.match(stdout, /iproute2/)
     await assert.rejects(mustRun(runTool, 'ip', ['no-such-object']), /Cannot ip no-such-object: /)
+  },
+)
+
+test(
+  'toolRunner ends a tool that takes longer than its limit, and does not wait for what the tool started',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    const run = toolRunner(50)
+    for (const script of ['exec sleep 60', 'sleep 11; true']) {
+      const started = performance.now()
+      await assert.rejects(
+        run('sh', ['-c', script]),
+        new UnavailableError(
+          'Cannot run sh: it did not end within 50 ms and was ended: try again, and look for a process that holds up nftables or routing',
+        ),
+      )
+      assert.ok(performance.now() - started < 10_000, script)
+    }
+    assert.equal((await run('sh', ['-c', 'exit 3'])).code, 3)
   },
 )

@@ -55,13 +55,14 @@ test('mergeFacts gives the labels of all owners, of each key the first one’s',
     { reason: 'no owner, no labels', owners: [], labels: [], conflicts: 0 },
   ]
   for (const { reason, owners, labels, conflicts } of rows) {
-    const [sets, facts] = [new LabelSets(), new Facts({ capacity: 8 })]
+    const sets = new LabelSets()
+    const firstOfPrefix = new Int32Array(2)
+    const facts = new Facts({ capacity: 8, firstOfPrefix })
     const texts: string[] = []
-    let first = 0
     for (const [kind, text, own] of owners) {
-      first = facts.add(first, 1, kind, texts.push(text) - 1, sets.intern(own))
+      facts.add(1, kind, texts.push(text) - 1, sets.intern(own))
     }
-    const merged = mergeFacts(facts, first, sets, (_, owner) => texts[owner] ?? '')
+    const merged = mergeFacts(facts, firstOfPrefix[1] ?? 0, sets, (_, owner) => texts[owner] ?? '')
     assert.deepEqual([sets.format(merged.set), merged.conflicts], [labels, conflicts], reason)
   }
 })

@@ -40,7 +40,7 @@ test('Gate.flows gives decisions as they come, by kind and endpoint, and ends wi
   })
 })
 
-test('Gate.flows of a slow reader drops what is past its bound, and counts it', async () => {
+test('Gate.flows of a slow reader drops flows beyond its bound, and counts them', async () => {
   await withGate({ endpoints: [job] }, async (gate, ask) => {
     const slow = gate.flows({ bound: 3 })
     const quick = gate.flows()

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { createGate, UnavailableError } from '../../src/library.ts'
 import { config, job, policyObject, withGate, faultsOf } from '../support/nodes/library-gate.ts'
 
-test('Gate.change rejects with the path of what is wrong, and changes nothing', async () => {
+test('Gate.change rejects with the path of the fault, and changes nothing', async () => {
   await withGate({ endpoints: [job] }, async (gate, ask) => {
     await gate.setPolicy('web', policyObject('web', 'a.example'))
     const before = gate.status()

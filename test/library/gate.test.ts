@@ -24,10 +24,10 @@ test('createGate starts with policies as text and as objects, and endpoints, at 
   await withGate({ policies, endpoints: [job] }, async (gate, ask) => {
     assert.match(gate.addresses.join(' '), /^127\.0\.0\.1:\d+$/)
     const asked = ['a.example', 'b.example', 'c.example', 'd.example', 'e.example']
-    const told: string[] = []
-    for (const name of asked) told.push(await ask(name))
-    assert.deepEqual(told, ['NOERROR', 'NOERROR', 'NOERROR', 'NOERROR', 'REFUSED 15'])
-    assert.equal(await ask('a.example', '127.0.0.9'), 'REFUSED 18', 'nobody known')
+    const answers: string[] = []
+    for (const name of asked) answers.push(await ask(name))
+    assert.deepEqual(answers, ['NOERROR', 'NOERROR', 'NOERROR', 'NOERROR', 'REFUSED 15'])
+    assert.equal(await ask('a.example', '127.0.0.9'), 'REFUSED 18', 'no known endpoint')
   })
 })
 
@@ -89,9 +89,10 @@ test('createGate keeps several gates of one process apart', async () => {
     ),
   )
   try {
-    const told: (readonly string[])[] = []
-    for (const gate of gates) told.push([await gate.ask('a.example'), await gate.ask('b.example')])
-    assert.deepEqual(told, [
+    const answers: (readonly string[])[] = []
+    for (const gate of gates)
+      answers.push([await gate.ask('a.example'), await gate.ask('b.example')])
+    assert.deepEqual(answers, [
       ['NOERROR', 'REFUSED 15'],
       ['REFUSED 15', 'NOERROR'],
       ['REFUSED 15', 'REFUSED 15'],

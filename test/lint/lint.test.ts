@@ -18,7 +18,7 @@ function lintNamesOf(...names: readonly string[]): readonly string[] {
 
 const LONG = 'a'.repeat(64)
 
-test('lint tells doubtful names and patterns, each at its place', () => {
+test('lint reports doubtful names and patterns, each at its place', () => {
   const rows: readonly (readonly [
     names: readonly string[],
     found: readonly string[],
@@ -58,7 +58,7 @@ test('lint tells doubtful names and patterns, each at its place', () => {
   for (const [names, found, reason] of rows) assert.deepEqual(lintNamesOf(...names), found, reason)
 })
 
-test('lint tells each place of a file to the column, dns rules with them', () => {
+test('lint reports each place of a file to the column, dns rules with them', () => {
   const text = mkFile(
     `
   endpointSelector: {}
@@ -71,7 +71,7 @@ test('lint tells each place of a file to the column, dns rules with them', () =>
   assert.deepEqual(lintText(text), ['9:43 engines-differ'], 'asking for a Service is not doubtful')
 })
 
-test('lint tells everyday patterns only where files have to be portable', () => {
+test('lint reports everyday patterns only where files have to be portable', () => {
   const text = mkFile(
     `{ endpointSelector: {}, egress: [ { toFQDNs: [ { matchPattern: "*.a.io" }, { matchPattern: "**.b.io" }, { matchName: c.io } ] } ] }`,
   )
@@ -82,11 +82,11 @@ test('lint tells everyday patterns only where files have to be portable', () => 
   )
 })
 
-test('lint tells rules that deny rules take back whole', () => {
+test('lint reports rules that deny rules revoke completely', () => {
   const rows: readonly (readonly [allow: string, deny: string, found: boolean, reason: string])[] =
     [
-      ['toCIDR: [ 10.1.0.0/16 ]', 'toCIDR: [ 10.0.0.0/8 ]', true, 'inside what is denied'],
-      ['toCIDR: [ 10.0.0.0/8 ]', 'toCIDR: [ 10.1.0.0/16 ]', false, 'wider than what is denied'],
+      ['toCIDR: [ 10.1.0.0/16 ]', 'toCIDR: [ 10.0.0.0/8 ]', true, 'inside the denied prefix'],
+      ['toCIDR: [ 10.0.0.0/8 ]', 'toCIDR: [ 10.1.0.0/16 ]', false, 'wider than the denied prefix'],
       [
         'toCIDR: [ 10.1.0.0/16, 192.0.2.0/24 ]',
         'toCIDR: [ 10.0.0.0/8 ]',
@@ -187,7 +187,7 @@ test('lint takes deny rules of other policies only where they are for the same e
   }
 })
 
-test('lint tells rules and policies that select nothing', () => {
+test('lint reports rules and policies that select nothing', () => {
   const rows: readonly (readonly [spec: string, codes: readonly LintCode[], reason: string])[] = [
     ['{ endpointSelector: {}, egress: [ { toCIDR: [] } ] }', ['never-matches'], 'no peer'],
     [
@@ -223,22 +223,22 @@ test('lint tells rules and policies that select nothing', () => {
     assert.deepEqual(found, codes, reason)
   }
   const idle = mkFile('{ endpointSelector: { matchLabels: { app: b } }, egress: [ {} ] }')
-  assert.deepEqual(lintText(idle), [], 'without endpoints nobody knows')
+  assert.deepEqual(lintText(idle), [], 'unknown without endpoints')
 })
 
-test('lint tells targets of aliases that other selectors have, by recorded chains alone', () => {
+test('lint reports targets of aliases that other selectors have, by recorded chains alone', () => {
   const text = mkFile(
     '{ endpointSelector: {}, egress: [ { toFQDNs: [ { matchName: www.a.io }, { matchName: edge.b.net } ] } ] }',
   )
   const codes = (chains: readonly (readonly [string, readonly string[]])[]): readonly string[] =>
     lintText(text, { aliases: new Map(chains) }).map((each) => each.split(' ')[1] ?? '')
   assert.deepEqual(codes([['www.a.io', ['x.c.net', 'edge.b.net']]]), ['cname-target'])
-  assert.deepEqual(codes([['other.a.io', ['edge.b.net']]]), [], 'nobody selects the alias')
+  assert.deepEqual(codes([['other.a.io', ['edge.b.net']]]), [], 'no selector has the alias')
   assert.deepEqual(codes([]), [])
   assert.deepEqual(lintText(text), [])
 })
 
-test('coversPattern tells what a pattern has inside it', () => {
+test('coversPattern compares two patterns', () => {
   const rows = [
     ['*', '**.x', true],
     ['**.x', '*', false],

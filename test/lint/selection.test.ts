@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import type { LintCode } from '../../src/lint/finding.ts'
 import { lintText, mkFile } from '../support/nodes/lint.ts'
 
-test('lint tells peers that everything fits, where no word says so', () => {
+test('lint reports peers that everything fits, where no word says so', () => {
   const rows: readonly (readonly [egress: string, codes: readonly LintCode[], reason: string])[] = [
     ['toCIDR: [ 0.0.0.0/0 ]', ['allows-all'], 'every address'],
     ['toCIDR: [ "::/0", 10.0.0.0/8 ]', ['allows-all'], 'of one family'],
-    ['toCIDRSet: [ { cidr: 0.0.0.0/0, except: [ 10.0.0.0/8 ] } ]', [], 'all but what is excepted'],
+    ['toCIDRSet: [ { cidr: 0.0.0.0/0, except: [ 10.0.0.0/8 ] } ]', [], 'all but the exceptions'],
     ['toCIDR: [ 0.0.0.0/1 ]', [], 'half of them'],
     ['toEntities: [ world ]', [], 'said in a word'],
     ['toEndpoints: [ {} ]', ['allows-all'], 'every workload'],
@@ -27,16 +27,16 @@ test('lint tells peers that everything fits, where no word says so', () => {
   const own = mkFile('{ endpointSelector: {}, egress: [ { toEndpoints: [ {} ] } ] }')
   assert.deepEqual(lintText(own), [], "of the policy's own namespace")
   const deny = mkFile('{ endpointSelector: {}, egressDeny: [ { toCIDR: [ 0.0.0.0/0 ] } ] }')
-  assert.deepEqual(lintText(deny), [], 'nobody is let out by a deny rule')
+  assert.deepEqual(lintText(deny), [], 'a deny rule opens nothing')
 })
 
-test('lint tells names that may be asked over one of UDP and TCP alone', () => {
+test('lint reports names that may be asked over one of UDP and TCP alone', () => {
   const entry = (protocol: string, names: string): string =>
     `{ toPorts: [ { ports: [ { port: "53"${protocol} } ], rules: { dns: [ ${names} ] } } ] }`
   const [overUdp, overTcp] = [', protocol: UDP', ', protocol: TCP']
   const [name, below] = ['{ matchName: a.x }', '{ matchPattern: "*.x" }']
   const rows: readonly (readonly [rules: readonly string[], found: number, reason: string])[] = [
-    [[entry(overUdp, name)], 1, 'what is too long for UDP is refused'],
+    [[entry(overUdp, name)], 1, 'answers that are too long for UDP are refused'],
     [[entry(overTcp, name)], 1, 'a resolver begins with UDP'],
     [[entry(', protocol: ANY', name)], 0, 'both'],
     [[entry('', name)], 0, 'no protocol is both'],
@@ -58,7 +58,7 @@ test('lint tells names that may be asked over one of UDP and TCP alone', () => {
   }
 })
 
-test('lint tells deny rules that select none of the endpoints given', () => {
+test('lint reports deny rules that select none of the endpoints given', () => {
   const namespace = 'k8s:io.kubernetes.pod.namespace=prod'
   const endpoints = [
     ['k8s:app=db', namespace],

@@ -1,16 +1,23 @@
-// npm run mutate [-- --only PART... --shard I/N]
+// npm run mutate [-- --only PART... --shard I/N --jobs N]
 //   Changes single lines of security-relevant files, one at a time, in a copy of the tree, and runs the tests that
 //   should notice. Prints each as killed, survived or equivalent. Exit 1 when one survived that the table does not
 //   explain, or when a row of the table does not fit the tree any more. As root, or tests in namespaces are left out.
 //   --only PART   only rows whose file or line contains the text; several are possible
 //   --shard I/N   only every Nth row from the Ith on, for several runs beside each other
+//   --jobs N      so many copies of the tree at a time; as many as there are processors unless it is given
 
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { Mutation } from './mutation.ts'
 import { MUTATIONS } from './table.ts'
 import { Tree } from './tree.ts'
 
 type Outcome = 'killed' | 'survived' | 'equivalent' | 'ERROR'
+
+/** A test file may take so many times as long as where nothing is changed. A change that makes it hang costs no more. */
+const TIMES_AS_LONG = 5
+const LIMIT_LEAST_MS = 30_000
+const LIMIT_UNCHANGED_MS = 300_000
 
 function chosen(only: readonly string[], shard: string): readonly Mutation[] {
   const [index = 0, count = 0] = shard.split('/').map(Number)
@@ -21,19 +28,42 @@ function chosen(only: readonly string[], shard: string): readonly Mutation[] {
   ).filter((_, i) => i % count === index - 1)
 }
 
+/** Test files -> how long each takes where nothing is changed; undefined when it fails there. Each is tried once. */
+class Unchanged {
+  readonly #times = new Map<string, Promise<number | undefined>>()
+
+  async timeOf(tree: Tree, test: string): Promise<number | undefined> {
+    const known = this.#times.get(test) ?? this.#try(tree, test)
+    this.#times.set(test, known)
+    return await known
+  }
+
+  async #try(tree: Tree, test: string): Promise<number | undefined> {
+    // Building takes longer than most tests.
+    await tree.build()
+    const began = performance.now()
+    return (await tree.passes(test, LIMIT_UNCHANGED_MS)) ? performance.now() - began : undefined
+  }
+}
+
 /** What became of a mutation, and by which test or why. */
-async function tryOne(tree: Tree, mutation: Mutation): Promise<readonly [Outcome, string]> {
+async function tryOne(
+  tree: Tree,
+  unchanged: Unchanged,
+  mutation: Mutation,
+): Promise<readonly [Outcome, string]> {
   if (mutation.equivalent !== undefined) {
-    await tree.with(mutation, async () => await Promise.resolve())
+    await tree.with(mutation, async () => await tree.build())
     return ['equivalent', mutation.equivalent]
   }
-  const noticed = await tree.with(mutation, async () => {
-    for (const test of mutation.tests) if (!(await tree.passes(test))) return test
-    return undefined
-  })
-  if (noticed === undefined) return ['survived', mutation.tests.join(', ')]
-  if (await tree.isSound(noticed)) return ['killed', noticed]
-  return ['ERROR', `${noticed} fails where nothing is changed`]
+  for (const test of mutation.tests) {
+    const usualMs = await unchanged.timeOf(tree, test)
+    if (usualMs === undefined) return ['ERROR', `${test} fails where nothing is changed`]
+    const limitMs = Math.max(LIMIT_LEAST_MS, Math.ceil(TIMES_AS_LONG * usualMs))
+    const passes = await tree.with(mutation, async () => await tree.passes(test, limitMs))
+    if (!passes) return ['killed', test]
+  }
+  return ['survived', mutation.tests.join(', ')]
 }
 
 async function main(): Promise<number> {
@@ -41,31 +71,42 @@ async function main(): Promise<number> {
     options: {
       only: { type: 'string', multiple: true, default: [] },
       shard: { type: 'string', default: '1/1' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
     },
   })
   const mutations = chosen(values.only, values.shard)
-  const tree = new Tree()
+  const jobs = Math.min(Number(values.jobs), Math.max(mutations.length, 1))
+  if (!(jobs >= 1)) throw new Error(`--jobs N, not ${values.jobs}`)
+  const trees = Array.from({ length: jobs }, () => new Tree())
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => {
-      void tree.stop().then(() => {
-        tree.remove()
+      void Promise.all(trees.map(async (tree) => await tree.stop())).then(() => {
+        for (const tree of trees) tree.remove()
         process.exit(130)
       })
     })
   }
   const counts: Record<Outcome, number> = { killed: 0, survived: 0, equivalent: 0, ERROR: 0 }
-  try {
-    for (const [i, mutation] of mutations.entries()) {
-      const { file, before, after } = mutation
-      const [outcome, why] = await tryOne(tree, mutation).catch(
+  const unchanged = new Unchanged()
+  const waiting = [...mutations.entries()]
+  const tryNext = async (tree: Tree): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [i, mutation] = next
+      const began = performance.now()
+      const [outcome, why] = await tryOne(tree, unchanged, mutation).catch(
         (error: unknown) => ['ERROR', String(error)] as const,
       )
       counts[outcome]++
+      const { file, before, after } = mutation
+      const seconds = ((performance.now() - began) / 1000).toFixed(1)
       console.log(`${i + 1}/${mutations.length} ${outcome.padEnd(10)} ${file}: ${before.trim()}`)
-      console.log(`      -> ${after.trim()}\n      ${why}`)
+      console.log(`      -> ${after.trim()}\n      ${why} (${seconds} s)`)
     }
+  }
+  try {
+    await Promise.all(trees.map(tryNext))
   } finally {
-    tree.remove()
+    for (const tree of trees) tree.remove()
   }
   const { killed, survived, equivalent, ERROR } = counts
   console.log(`${killed} killed, ${survived} survived, ${equivalent} equivalent, ${ERROR} errors`)

@@ -1,8 +1,10 @@
 // A copy of the tree in which one line is changed at a time, and its tests run there.
 
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -12,17 +14,21 @@ import {
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import type { Mutation } from './mutation.ts'
-import { LabProcess } from '../support/labs/lab-process.ts'
+import { LabProcess, type Output } from '../support/labs/lab-process.ts'
 
-/** Not in the copy: what is linked, made anew or not needed. */
-const LEFT_OUT = /^(?:node_modules|\.git|dist|var|build\/(?:tools|Sanitize|dist))(?:\/|$)/
-const TEST_LIMIT_MS = 300_000
+/** Not in the copy: what is linked, made anew or not needed. Compiled tests name the files beside their source by the whole path. */
+const LEFT_OUT =
+  /^(?:node_modules|\.git|dist|var|build\/(?:tools|peers|Sanitize|dist|tests.*))(?:\/|$)/
 const BUILD_LIMIT_MS = 120_000
+/** Behind the limit of a test file: compiling, and ending what it left running. */
+const RUNNER_MS = 60_000
 
 export class Tree {
   readonly path = mkdtempSync(join(tmpdir(), 'namegate-mutate-'))
-  /** Whether the tests of a file pass where nothing is changed; they are run once, when they notice something. */
-  readonly #sound = new Map<string, boolean>()
+  /** Temporary files of the tests. A test that is ended leaves them behind. */
+  readonly #temporary = join(this.path, 'tmp')
+  /** Whether a C file has changed since the last build. */
+  #isStale = false
   #child: LabProcess | undefined
 
   constructor() {
@@ -37,35 +43,45 @@ export class Tree {
     symlinkSync(join(root, 'node_modules'), join(this.path, 'node_modules'))
   }
 
-  /** Runs `act` with the line changed. Throws when there is no such line, or it cannot be built. */
+  /** Runs `act` with the line changed. Throws when there is no such line. */
   async with<T>({ file, before, after }: Mutation, act: () => Promise<T>): Promise<T> {
     const path = join(this.path, file)
     const text = readFileSync(path, 'utf8')
     const parts = text.split(before)
     if (parts.length !== 2) throw new Error(`${parts.length - 1} places have this text`)
+    const write = (changed: string): void => {
+      writeFileSync(path, changed)
+      this.#isStale ||= /\.[ch]$/.test(file)
+    }
     try {
-      writeFileSync(path, parts.join(after))
-      await this.#build(file)
+      write(parts.join(after))
       return await act()
     } finally {
-      writeFileSync(path, text)
-      await this.#build(file)
+      write(text)
     }
   }
 
-  /** Whether the tests of a file pass. */
-  async passes(test: string): Promise<boolean> {
-    const { code } = await this.#run(process.execPath, ['--import', 'tsx', test], TEST_LIMIT_MS)
+  /** Whether the tests of a file pass within the limit. They end at the first failure. Throws when the tree cannot be built. */
+  async passes(test: string, limitMs: number): Promise<boolean> {
+    await this.build()
+    mkdirSync(this.#temporary, { recursive: true })
+    chmodSync(this.#temporary, 0o1777)
+    const env = {
+      TMPDIR: this.#temporary,
+      NAMEGATE_TEST_LIMIT: String(Math.ceil(limitMs / 1000)),
+    }
+    const args = ['scripts/test.mjs', '--bail', test]
+    const { code } = await this.#run(process.execPath, args, limitMs + RUNNER_MS, env)
+    this.#removeTemporary()
     return code === 0
   }
 
-  /** The same where nothing is changed. */
-  async isSound(test: string): Promise<boolean> {
-    const known = this.#sound.get(test)
-    if (known !== undefined) return known
-    const isSound = await this.passes(test)
-    this.#sound.set(test, isSound)
-    return isSound
+  /** Builds what is not TypeScript, when it has changed. */
+  async build(): Promise<void> {
+    if (!this.#isStale) return
+    const { code, stderr } = await this.#run('sh', ['scripts/build-native.sh'], BUILD_LIMIT_MS)
+    if (code !== 0) throw new Error(`it cannot be built: ${stderr.trim().slice(0, 400)}`)
+    this.#isStale = false
   }
 
   /** Ends what runs. */
@@ -74,17 +90,25 @@ export class Tree {
   }
 
   remove(): void {
+    this.#removeTemporary()
     rmSync(this.path, { recursive: true, force: true })
   }
 
-  async #build(file: string): Promise<void> {
-    if (!/\.[ch]$/.test(file)) return
-    const { code, stderr } = await this.#run('sh', ['scripts/build-native.sh'], BUILD_LIMIT_MS)
-    if (code !== 0) throw new Error(`it cannot be built: ${stderr.trim().slice(0, 400)}`)
+  /** A test that is ended may leave a mounted folder. */
+  #removeTemporary(): void {
+    for (const line of readFileSync('/proc/mounts', 'utf8').split('\n')) {
+      const [, place = ''] = line.split(' ')
+      if (place.startsWith(`${this.#temporary}/`)) execFileSync('umount', [place])
+    }
+    rmSync(this.#temporary, { recursive: true, force: true })
   }
 
-  async #run(command: string, args: readonly string[], limitMs: number) {
-    const env = { VALIDATE: '1', NAMEGATE_TEST: '1' }
+  async #run(
+    command: string,
+    args: readonly string[],
+    limitMs: number,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Output> {
     const child = new LabProcess(command, args, { cwd: this.path, env })
     this.#child = child
     const output = await child.ended(limitMs)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FewSet } from '../../src/core/tables/few-set.ts'
+import { FewSet } from '../../src/core/tables/few.ts'
 import { endpointId, selectorId, type Identity } from '../../src/core/ids.ts'
 import { parseMatchPattern } from '../../src/policy/match/pattern.ts'
 import { hashedName, lessonOf } from '../support/hashed-name.ts'

@@ -141,7 +141,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'audit deny allow deny',
-    'its deny rule at an address is noted inside what is allowed for all, and opens nothing else',
+    'its deny rule at an address is noted inside the coverage that is allowed for all, and opens nothing else',
   ],
   [
     [
@@ -150,7 +150,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'audit allow deny deny',
-    'its deny rule for all is noted inside what is allowed at an address',
+    'its deny rule for all is noted inside the coverage of an allowed address',
   ],
   [
     [

@@ -40,7 +40,7 @@ const files = readdirSync(FOLDER).filter((name) => name.endsWith('.txt'))
 const corpus = files.map((file) => ({ file, rows: readCorpus(file) }))
 
 for (const { file, rows } of corpus) {
-  test(`loadPolicies says of each of ${rows.length} broken documents in ${file} what is wrong where`, () => {
+  test(`loadPolicies reports the fault and its place for each of ${rows.length} broken documents in ${file}`, () => {
     for (const { text, faults } of rows) assert.deepEqual(faultsOf(text), faults, text)
   })
 }

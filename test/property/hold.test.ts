@@ -20,10 +20,10 @@ test(`ReleaseQueue releases nothing early, nothing twice and loses nothing throu
       const model = new HoldModel(seed)
       for (let step = 0; step < STEPS; step++) model.step()
       model.finish()
-      const { releases, pipeline, core } = model.world
+      const { releases, settlement, core } = model.world
       seen.held += releases.counters.held
       seen.overdue += releases.counters.overdue
-      seen.orphaned += pipeline.counters.orphaned
+      seen.orphaned += settlement.counters.orphaned
       seen.refused += core.committer.failures
     } catch (error) {
       throw new Error(`NAMEGATE_SEED=${seed} replays ${String(error)}`, { cause: error })

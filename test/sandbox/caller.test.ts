@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isPrivileged, resolvText } from '../../src/sandbox/caller.ts'
 import { execFault } from '../../src/sandbox/faults.ts'
-import { parsePublish } from '../../src/sandbox/publish.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
 
-test('isPrivileged wants CAP_SYS_ADMIN and CAP_NET_ADMIN, whoever the user is', () => {
+test('isPrivileged wants CAP_SYS_ADMIN and CAP_NET_ADMIN of any user', () => {
   const rows: readonly (readonly [mask: string, expected: boolean, why: string])[] = [
     ['000001ffffffffff', true, 'all of them'],
     ['0000000000201000', true, 'these two'],
@@ -25,26 +24,7 @@ test('resolvText keeps search lists and options, and one server', () => {
   assert.equal(resolvText(''), 'nameserver 127.0.0.1\n')
 })
 
-test('parsePublish reads address, port and inner port', () => {
-  const rows: readonly (readonly [text: string, expected: string | undefined])[] = [
-    ['8080', '127.0.0.1 8080 8080'],
-    ['8080:80', '127.0.0.1 8080 80'],
-    ['0.0.0.0:8080', '0.0.0.0 8080 8080'],
-    ['192.0.2.1:8080:80', '192.0.2.1 8080 80'],
-    ['[::1]:8080:80', '::1 8080 80'],
-    ['0', undefined],
-    ['65536', undefined],
-    ['host:80', undefined],
-    ['1.2.3:80', undefined],
-    ['80/udp', undefined],
-  ]
-  for (const [text, expected] of rows) {
-    const found = parsePublish(text)
-    assert.equal(found && `${found.address} ${found.port} ${found.inner}`, expected, text)
-  }
-})
-
-test('execFault tells a command that cannot be run from a sandbox that cannot be made', () => {
+test('execFault distinguishes a command that cannot be run from a sandbox that cannot be made', () => {
   assert.deepEqual(execFault({ step: 'exec', errno: 2, detail: 'nope' }), {
     code: 127,
     text: 'Cannot run nope: command not found',

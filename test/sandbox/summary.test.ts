@@ -89,7 +89,7 @@ test('suggestPolicy is a policy that the loader takes, and allows what was seen 
   )
 })
 
-test('suggestPolicy tells guarded addresses from those that no name led to', () => {
+test('suggestPolicy distinguishes guarded addresses from those without a name', () => {
   assert.match(
     suggestPolicy(SEEN),
     /^# Left out, because its address is guarded: 169\.254\.169\.254:80\/TCP$/m,

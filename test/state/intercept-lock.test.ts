@@ -38,7 +38,7 @@ test('withInterceptLock gives up at last and names who has it', { skip }, async 
     await assert.rejects(
       withInterceptLock(posix, pause, async () => await Promise.resolve()),
       new RegExp(
-        `Cannot change interception: process ${process.pid} is at it: wait for it, or end it`,
+        `Cannot change interception: process ${process.pid} is changing it: wait for it, or end it`,
       ),
     )
   })

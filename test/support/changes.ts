@@ -13,16 +13,6 @@ export function copyChanges(changes: Changes): Changes {
 
 function copyBatch(batch: PrefixBatch): PrefixBatch {
   const kept = new PrefixBatch(Math.max(1, batch.count))
-  for (let i = 0; i < batch.count; i++) {
-    kept.add(
-      batch.family(i),
-      batch.octets(i),
-      0,
-      batch.length(i),
-      batch.identity(i),
-      batch.addressClass(i),
-      batch.scope(i),
-    )
-  }
+  for (let i = 0; i < batch.count; i++) kept.addFrom(batch, i)
   return kept
 }

@@ -1,15 +1,14 @@
-// The pages of docs/reference/, made from what the program itself knows: the schema of the configuration, the registry of metrics,
+// The pages of docs/reference/, made from what the program itself knows: the schema of the configuration, the table of metrics,
 // the help of the commands, and the OpenAPI document. programs/write-reference.ts writes them, test/reference.test.ts compares them.
 
 import { openApi } from '../../src/admin/openapi.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { helpOf } from '../../src/cli/reference.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
-import { Metrics } from '../../src/telemetry/metrics.ts'
+import { METRICS } from '../../src/daemon/metrics.ts'
+import { isCounter, PREFIX } from '../../src/telemetry/metrics.ts'
 import { ADMIN_TYPES, adminTypes } from './admin-types.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
-import { mkSources, readExposition } from './nodes/metrics.ts'
-import { Node } from './nodes/node.ts'
 
 const MADE = '<!-- Made by `npm run reference`; edit its sources instead. -->'
 
@@ -17,7 +16,7 @@ const MADE = '<!-- Made by `npm run reference`; edit its sources instead. -->'
 export async function makeReference(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/reference/configuration.md', configurationPage()],
-    ['docs/reference/metrics.md', await metricsPage()],
+    ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/commands.md', commandsPage()],
     ['docs/reference/api.md', apiPage()],
     [LIBRARY_TYPES, await libraryTypes()],
@@ -106,50 +105,18 @@ function sentence(words: string): string {
   return words.trim().replace(/\.$/, '')
 }
 
-async function metricsPage(): Promise<string> {
-  const use = {
-    generation: 0,
-    imageOctets: 0,
-    journalOctets: 0,
-    age: 0,
-    isFailing: false,
-    damage: [],
-    faults: { other: 0 },
-  }
-  const sources = mkSources(new Node(), {
-    state: { use },
-    fileTexts: () => ({ tooLong: 0 }),
-    putBack: { counts: { socket: 0 } },
-    repair: { counters: { walks: 0, repaired: 0 } },
-    interception: { counters: { repairs: 0 }, isInForce: true },
-    sourceAges: { ages: () => [['policies', 0]] },
-    keptFlows: {
-      lost: 0,
-      remembered: 0,
-      failed: 0,
-      lines: () => [['file', 0]],
-      refused: () => [['file', 0]],
-    },
-  })
-  const metrics = new Metrics(sources)
-  const { help, types, samples } = readExposition(await metrics.expose())
-  metrics.stop()
-  const labels = new Map<string, string>()
-  for (const key of samples.keys()) {
-    const [, name = '', label = ''] = /^([^{]+)\{([a-z_]+)=/.exec(key) ?? []
-    if (name !== '') labels.set(name, label)
-  }
-  const rows = [...types]
+function metricsPage(): string {
+  const rows = Object.entries(METRICS)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, type]) => [
-      code(name),
-      type,
-      labels.has(name) ? code(labels.get(name) ?? '') : '',
-      help.get(name) ?? '',
+    .map(([name, { help, label }]) => [
+      code(PREFIX + name),
+      isCounter(name) ? 'counter' : 'gauge',
+      label === undefined ? '' : code(label),
+      help,
     ])
   const intro =
-    'Every metric of `/metrics`. Some appear only where their part runs, such as those of the state folder. Labels have closed lists of\n' +
-    'values: no name, address or text of a client is ever one. `deploy/prometheus/` has alerts.'
+    'Every metric of `/metrics`. Some metrics appear only if their part runs, such as those of the state folder. The values of labels come\n' +
+    'from fixed lists or from the configuration, never from a client. `deploy/prometheus/` has alerts.'
   return page('Metrics', intro, table(['metric', 'type', 'label', 'meaning'], rows))
 }
 
@@ -161,7 +128,8 @@ function commandsPage(): string {
   })
   return page(
     'Commands',
-    'The help of every command. `namegate COMMAND --help` prints it, and `namegate help --man` all of it as a man page.',
+    'The help of every command. `namegate COMMAND --help` prints the help of one command. `namegate help --man` prints a man page with all of\n' +
+      'them.',
     parts.join('\n\n'),
   )
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeLimits } from '../../src/core/limits.ts'
-import { configKeyOf, isWorthALine, limitUses } from '../../src/telemetry/limits.ts'
-import { mkSources } from '../support/nodes/metrics.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
+import { configKeyOf, isWorthALine, LimitHits, type LimitUse } from '../../src/telemetry/limits.ts'
+import type { LogFields } from '../../src/telemetry/log.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 test('isWorthALine is true from 80 % on, and for what was hit', () => {
   const rows: readonly (readonly [
@@ -30,31 +30,45 @@ test('configKeyOf gives what to change in the config', () => {
   assert.equal(keyOf('flows.max-size'), 'flows.max-size')
 })
 
-test('limitUses reads use, bound and hits of what is enforced', () => {
-  const node = new Node({ pairs: 3 })
-  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
-  node.setPolicies(mkPolicies('egress: [{ toFQDNs: [{ matchPattern: "*.x" }] }]'))
-  for (const n of [1, 2, 3, 4]) node.learn(node.endpoint('shop').id, 'a.x', [`192.0.2.${n}`])
-  const { upstream, listeners, responder } = mkSources(node)
-  const uses = limitUses({
-    bounds: makeLimits({ pairs: 3 }),
-    core: node.core,
-    endpoints: node.endpoints,
-    resources: { count: 7, refusals: 2 },
-    upstream,
-    tcp: listeners.tcp,
-    responder,
-  })
-  const of = (limit: string) => uses.find((each) => each.limit === limit)
-  assert.deepEqual(of('pairs'), { limit: 'pairs', use: 3, bound: 3, hits: 1 })
-  assert.deepEqual(of('endpoints'), { limit: 'endpoints', use: 1, bound: 10_000, hits: 0 })
-  assert.deepEqual(of('resources'), { limit: 'resources', use: 7, bound: 200_000, hits: 2 })
-  assert.deepEqual(of('queries-in-flight'), {
-    limit: 'queries-in-flight',
-    use: 5,
-    bound: 65_536,
-    hits: 1,
-  })
-  assert.equal(of('policy-entries')?.use, node.core.policyMaps.sizeOf(node.endpoint('shop').id))
-  assert.equal(new Set(uses.map(({ limit }) => limit)).size, uses.length)
+test('LimitHits tells of the first hit of each bound, with its key, and of no other', () => {
+  const clock = new FakeClock()
+  const told: LogFields[] = []
+  let limits: readonly LimitUse[] = []
+  const log = { ...SILENT, warn: (fields: LogFields) => void told.push(fields) }
+  const hits = new LimitHits(() => limits, clock, log)
+  const bound = 2
+  const rows: readonly (readonly [
+    limits: readonly LimitUse[],
+    told: readonly LogFields[],
+    reason: string,
+  ])[] = [
+    [[{ limit: 'pairs', use: 2, bound, hits: 0 }], [], 'at the bound, and nothing was over it'],
+    [
+      [{ limit: 'pairs', use: 2, bound, hits: 3 }],
+      [{ limit: 'limits.pairs', bound, count: 3 }],
+      'the first time',
+    ],
+    [[{ limit: 'pairs', use: 2, bound, hits: 9 }], [], 'it was told'],
+    [
+      [
+        { limit: 'pairs', use: 2, bound, hits: 9 },
+        { limit: 'tcp-connections-per-client', use: undefined, bound, hits: 1 },
+        { limit: 'tcp-idle-timeout', use: undefined, bound, hits: 1 },
+      ],
+      [{ limit: 'limits.tcp-connections-per-client', bound, count: 1 }],
+      'another one; that a quiet connection ends is no news',
+    ],
+  ]
+  hits.start()
+  for (const [now, expected, reason] of rows) {
+    told.length = 0
+    limits = now
+    clock.advance(10_000)
+    assert.deepEqual(told, expected, reason)
+  }
+  told.length = 0
+  hits.stop()
+  limits = [{ limit: 'endpoints', use: 2, bound, hits: 1 }]
+  clock.advance(60_000)
+  assert.deepEqual(told, [])
 })

@@ -1,5 +1,5 @@
-// What is enforced now, read back from the datapath, as texts: key and value of each entry under the name of its
-// map. The memory datapath has no maps, but the same entries.
+// Reads the entries in force from the datapath and shows each as texts: the name of its map, the key and the value. The memory datapath has
+// no maps, but it has the same entries.
 
 import { RESERVED_NAMES } from '../../identity/reserved.ts'
 import { formatAddress, formatPrefix, type Family } from '../../core/ip.ts'
@@ -9,14 +9,14 @@ import type { DatapathDump, EndpointEntry, PolicyEntry, PolicyKey } from '../../
 import { NODE_SCOPE } from '../../datapath/prefix-batch.ts'
 import type { DatapathShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
-import { readDatapath, ROWS_PER_PAUSE, type Rows } from './rows.ts'
+import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
 
 export const MODE_KEY = 'mode'
-/** All that a source entry says is that it is there. */
+/** Shown as the value of a source entry, which has no value of its own. */
 export const SOURCE_VALUE = 'allowed'
 
 export function* datapathRows({ core }: AdminState): Rows<DatapathShape> {
-  const dump = yield* readDatapath(core.datapath)
+  const dump = yield* core.datapath.dumpInSlices()
   yield { map: 'ng_mode', key: MODE_KEY, value: dump.mode }
   yield* endpointEntries(dump)
   for (const [i, entry] of dump.policies.entries()) {
@@ -47,7 +47,7 @@ function* endpointEntries({ endpoints }: DatapathDump): Rows<DatapathShape> {
   }
 }
 
-/** `endpoint 1 TCP 10.0.1.5:40000 to 198.51.100.9:443` */
+/** For example `endpoint 1 TCP 10.0.1.5:40000 to 198.51.100.9:443`. */
 function formatFlowKey(flow: AdoptedFlow): string {
   const { endpoint, family, protocol, local, localPort, peer, peerPort } = flow
   const from = formatPlace(family, local, localPort)
@@ -55,7 +55,7 @@ function formatFlowKey(flow: AdoptedFlow): string {
   return `endpoint ${endpoint} ${formatProtocol(protocol)} ${from} to ${to}`
 }
 
-/** `passes 540 s` */
+/** For example `passes 540 s`. */
 function formatFlowValue({ leftMs }: AdoptedFlow): string {
   return `passes ${Math.ceil(leftMs / 1000)} s`
 }
@@ -65,25 +65,25 @@ function formatPlace(family: Family, octets: Uint8Array, port: number): string {
   return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
 }
 
-/** `192.0.2.1/32`; `endpoint 1 192.0.2.1/32` of what that endpoint alone sees. */
+/** `192.0.2.1/32`, or `endpoint 1 192.0.2.1/32` for a prefix in the view of endpoint 1. */
 export function formatPrefixKey(scope: number, prefix: string): string {
   return scope === NODE_SCOPE ? prefix : `endpoint ${scope} ${prefix}`
 }
 
-/** `identity 16777217 class world-ipv4` */
+/** For example `identity 16777217 class world-ipv4`. */
 export function formatPrefixValue(identity: number, addressClass: number): string {
   const name = RESERVED_NAMES.get(addressClass) ?? String(addressClass)
   return `identity ${identity} class ${name.replace('reserved:', '')}`
 }
 
-/** `endpoint 1 identity 16777217 443/TCP`; identity 0 is any. */
+/** For example `endpoint 1 identity 16777217 443/TCP`. Identity 0 means any identity. */
 export function formatPolicyKey(key: PolicyKey): string {
   const { endpoint, identity, protocol, port, portBits } = key
   const ports = formatPortRange({ protocol, low: port, high: port | (0xffff >> portBits) })
   return `endpoint ${endpoint} identity ${identity} ${ports}`
 }
 
-/** `allow rule 3`; the number is that of the rules behind it (enforcement/rule-origins.ts). */
+/** For example `allow rule 3`. The number names the set of rules that made the entry (enforcement/rule-origins.ts). */
 export function formatPolicyValue({
   verdict,
   rule,
@@ -91,7 +91,7 @@ export function formatPolicyValue({
   return `${verdict} rule ${rule}`
 }
 
-/** `endpoint 1 generation 1 enforcing audit scoped` */
+/** For example `endpoint 1 generation 1 enforcing audit scoped`. */
 export function formatEndpointValue(
   endpoint: Pick<EndpointEntry, 'id' | 'generation' | 'enforcing' | 'audit' | 'scoped'>,
 ): string {

@@ -1,11 +1,12 @@
-// Endpoints: their labels and addresses, whether they are fenced, and which policies apply.
+// Lists endpoints with their policies and the reason why an endpoint is not enforced, and external resources.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Endpoint } from '../../endpoints/registry.ts'
-import type { EndpointShape } from '../shapes.ts'
+import type { EndpointShape, ResourceShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
+import { formatTime } from './rows.ts'
 
 export function* endpointRows(state: AdminState): Iterable<EndpointShape> {
   const adopted = new Map<EndpointId, number>()
@@ -17,12 +18,12 @@ export function* endpointRows(state: AdminState): Iterable<EndpointShape> {
   }
 }
 
-/** Whether anything fences an endpoint: policy, or a default that is not to allow everything. */
+/** True if the datapath judges packets of the endpoint and can deny some: a policy selects the endpoint, or its default denies. */
 export function isEnforcing(state: AdminState, endpoint: Endpoint): boolean {
   return unfencedReason(state, endpoint) === undefined && !state.policies.isOpen(endpoint)
 }
 
-/** What keeps an endpoint from being fenced; undefined when nothing does. */
+/** Why the datapath judges no packets of an endpoint. Undefined when it judges them. */
 export function unfencedReason(state: AdminState, endpoint: Endpoint): string | undefined {
   if (state.mode() === 'bypass') return 'mode bypass'
   const hook = state.core.datapath.hooks.stateOf(endpoint.id)
@@ -62,7 +63,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number
   }
 }
 
-/** What was said of its audit at each level, and where. */
+/** The audit settings of the endpoint, the node and the policies, each with its origin. */
 function audits(state: AdminState, endpoint: Endpoint): readonly string[] {
   const [own, node] = [state.auditOf(endpoint), state.nodeAudit()]
   const audited = state.policies.policiesOf(endpoint.id).filter((each) => each.audited === true)
@@ -76,8 +77,20 @@ function audits(state: AdminState, endpoint: Endpoint): readonly string[] {
   ]
 }
 
-/** An address stands without length, a prefix with it. */
-export function formatAddressOrPrefix(prefix: Prefix): string {
+export function* resourceRows(state: AdminState): Iterable<ResourceShape> {
+  for (const { name, addresses, labels, origin, expires } of state.resources()) {
+    yield {
+      name,
+      addresses: addresses.map(formatAddressOrPrefix),
+      labels: [...labels].sort(),
+      origin,
+      expires: expires === undefined ? null : formatTime(expires),
+    }
+  }
+}
+
+/** Formats a single address without its prefix length, and a prefix with its length. */
+function formatAddressOrPrefix(prefix: Prefix): string {
   const { family, octets, length } = prefix
   return length === widthOf(family) ? formatAddress(family, octets) : formatPrefix(prefix)
 }

@@ -1,4 +1,4 @@
-// Flows as JSON: DNS decisions, packets that were dropped or would have been, and events.
+// Shows flows as JSON: DNS decisions, packets that were dropped or would have been dropped without audit, and events.
 
 import { FLOW_KINDS, type FlowDetails, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { endpointId, identity } from '../../core/ids.ts'
@@ -27,12 +27,15 @@ const VERDICTS: Readonly<Record<FlowKind, FlowVerdict>> = {
   'expired-use': 'event',
 }
 
-/** What `verdict=` takes: verdicts, and kinds for those who want one alone. */
+/** Shown as the client of questions that namegate asked itself: by `namegate ask --as` or by `dns.prewarm`. */
+const OWN_CLIENT = 'namegate'
+
+/** The values that `verdict=` takes: a verdict, or a single kind. */
 export const FLOW_FILTERS: readonly string[] = [
   ...new Set<string>([...Object.values(VERDICTS), ...FLOW_KINDS]),
 ]
 
-/** The flow of that number, which the ring still has; undefined when the filter leaves it out. */
+/** The flow with this number, which must still be in the ring. Undefined when the filter leaves it out. */
 export function flowView(
   state: AdminState,
   number: number,
@@ -53,7 +56,7 @@ export function flowView(
     : { number, time, kind, ...base, ...dnsDetails(state, flow) }
 }
 
-/** The same for a flow that is kept, whose time is that of many, and which has no number: members of the object, without braces. */
+/** A flow as text for a line on disk: the members of the JSON object, without braces, number and time. A line stands for equal flows. */
 export function keptText(state: AdminState, number: number): string {
   const {
     number: _number,
@@ -69,7 +72,7 @@ export function keptText(state: AdminState, number: number): string {
 function dnsDetails({ core }: AdminState, flow: FlowDetails) {
   const answered = flow.kind === 'answered'
   return {
-    client: addressOf(flow),
+    client: isOwn(flow) ? OWN_CLIENT : addressOf(flow),
     name: flow.name ?? null,
     type: formatType(flow.qtype),
     rcode: answered ? formatRcode(flow.rcode) : null,
@@ -78,6 +81,11 @@ function dnsDetails({ core }: AdminState, flow: FlowDetails) {
     reason: flow.reason === '' ? null : flow.reason,
     rules: core.origins.places(flow.rule),
   }
+}
+
+/** True for a question that namegate asked in the name of an endpoint. Its client address is 0.0.0.0, which no client has. */
+function isOwn({ peer }: FlowDetails): boolean {
+  return peer.every((octet) => octet === 0)
 }
 
 function expiredUseDetails(flow: FlowDetails) {
@@ -107,7 +115,7 @@ function deniedBy(
   return reason === 'policy' || reason === 'fragment' ? 'default' : null
 }
 
-/** Labels that the number stands for now; none when it is no longer in use. */
+/** The labels of the identity now. Empty when the identity is no longer in use. */
 function labelsOf({ allocator, labelSets }: AdminState['core'], id: number): readonly string[] {
   const reserved = RESERVED_NAMES.get(id)
   if (reserved !== undefined) return [reserved]

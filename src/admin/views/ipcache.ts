@@ -1,8 +1,9 @@
-// The IPCache: every prefix that has a fact, with its identity, labels and owners. The view of a single endpoint of an address is a
-// row of its own that names the endpoint.
+// Lists prefixes and identities. Every prefix that has a fact has a row with its identity, labels and owners. If one endpoint has its own
+// view of a prefix, the prefix has a second row that names the endpoint.
 
+import { HOST } from '../../identity/reserved.ts'
 import { OWNER_KINDS, OWNER_NAME } from '../../ipcache/facts.ts'
-import type { IpcacheShape } from '../shapes.ts'
+import type { IdentityShape, IpcacheShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
 
@@ -44,4 +45,20 @@ function byKindAndName(
   if (a.kind !== b.kind) return a.kind < b.kind ? -1 : 1
   if (a.name === b.name) return 0
   return a.name < b.name ? -1 : 1
+}
+
+/**
+ * Identities in use. The host's identity is reserved, and the allocator does not count it. The host's identity has a row if any prefix has
+ * this identity. So every identity of `get ipcache` is in this list too.
+ */
+export function* identityRows({ core }: AdminState): Rows<IdentityShape> {
+  const { wanted, slots } = core.ipcache.prefixes
+  let hosts = 0
+  for (let row = 1; row <= slots.high; row++) if (wanted[row] === HOST) hosts++
+  if (hosts > 0) {
+    yield { id: HOST, labels: ['reserved:host'], references: hosts, preallocated: false }
+  }
+  for (const { id, set, references, preallocated } of core.allocator.views()) {
+    yield { id, labels: core.labelSets.format(set), references, preallocated }
+  }
 }

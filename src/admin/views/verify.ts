@@ -1,8 +1,8 @@
-// Compares the desired state with what the datapath holds, entry by entry. Both change while they are read in slices, so a difference
-// counts only when a second look finds it again.
+// Compares the desired state with the entries of the datapath. The state and the entries can change while they are read in slices. So a
+// difference is reported only when a second comparison finds the same difference.
 //
-// Prefixes are compared by table row, without text: a million of them cost a mark each. Policy entries and endpoints are
-// compared by the text of their keys.
+// Prefixes are compared by table row and without text, so a million prefixes cost one mark each. Policy entries and endpoints are compared
+// by the text of their keys.
 
 import { formatPrefix } from '../../core/ip.ts'
 import type { DatapathDump, EndpointEntry } from '../../datapath/entries.ts'
@@ -18,7 +18,7 @@ import {
   MODE_KEY,
   SOURCE_VALUE,
 } from './datapath.ts'
-import { readDatapath, ROWS_PER_PAUSE, type Rows } from './rows.ts'
+import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
 
 export function* differenceRows(state: AdminState): Rows<DifferenceShape> {
   const first = new Set<string>()
@@ -34,7 +34,7 @@ export function* differenceRows(state: AdminState): Rows<DifferenceShape> {
 }
 
 function* compare(state: AdminState): Rows<DifferenceShape> {
-  const dump = yield* readDatapath(state.core.datapath)
+  const dump = yield* state.core.datapath.dumpInSlices()
   const mode = state.mode()
   if (mode !== dump.mode) yield { map: 'ng_mode', key: MODE_KEY, want: mode, have: dump.mode }
   yield* compareTexts('ng_endpoints', wantedEndpoints(state), heldEndpoints(dump))
@@ -64,7 +64,7 @@ function* compareTexts(
   for (const [key, have] of left) yield { map, key, want: null, have }
 }
 
-/** Endpoints that have a hook which is there now. */
+/** Endpoints whose hook exists now, with the key of the hook. */
 function* hookedEndpoints({ core, endpoints }: AdminState): Iterable<[EndpointEntry, string]> {
   for (const entry of endpoints.entries()) {
     const { kind } = core.datapath.hooks.stateOf(entry.id)

@@ -1,8 +1,9 @@
-// `namegate ask`: a query through the proxy, shown with what the daemon decided about it. Who asks is this host: the endpoint
-// is the one that has the address the query leaves from; with --as it is the endpoint that is named, and the daemon
-// itself asks in its name.
+// `runAsk` runs `namegate ask`. The command sends a query through the proxy, and prints the answer with the daemon's decision. This host
+// sends the query, so the daemon treats it as a query of the endpoint that has the source address of the query. With --as NAME, the daemon
+// makes the query itself, and treats it as a query of endpoint NAME.
 
 import { randomBytes } from 'node:crypto'
+import type { OwnAnswerShape, StatusShape } from '../../admin/shapes.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import {
   parseSocketAddress,
@@ -20,13 +21,13 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'
-import { formatFlow } from './flows.ts'
+import { fieldsOf, listOf, rowsIn, textOf, type PartOf } from '../fields.ts'
+import { formatFlow, type FlowFields } from './flows.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
-/** The most that travels without fragments (RFC 9715). */
+/** The size of the largest answer over UDP, in octets, so that packets are not fragmented (RFC 9715). */
 const UDP_SIZE = 1232
-/** Flows among which the decision is looked for. */
+/** How many of the latest flows are searched for the decision. */
 const FLOWS_LOOKED_AT = 256
 const ANSWERED: readonly string[] = ['NOERROR', 'NXDOMAIN']
 
@@ -50,7 +51,7 @@ export async function runAsk(read: ParsedArguments, output: CommandOutput): Prom
       : await askAs(client, as, query.octets, overTcp, read.texts.get('server'))
   const decoded = messageOf(octets ?? query.octets)
   const decision = await decisionOf(client, decoded, as)
-  const isDenied = decision !== undefined && decision['verdict'] === 'deny'
+  const isDenied = decision !== undefined && decision.verdict === 'deny'
   const message = octets === undefined ? undefined : decoded
   output.stdout(
     read.texts.has('output')
@@ -68,7 +69,7 @@ function messageOf(octets: Uint8Array): MessageText {
   throw new UnavailableError(`The answer is malformed: ${decoded.reason}`)
 }
 
-/** What --server says, or what is wrong with it. */
+/** Returns the server of --server, or undefined without this option. Returns the fault as text if the value is wrong. */
 function serverGiven({ texts }: ParsedArguments): SocketAddress | string | undefined {
   const given = texts.get('server')
   if (given === undefined) return undefined
@@ -76,7 +77,7 @@ function serverGiven({ texts }: ParsedArguments): SocketAddress | string | undef
   return server ?? `--server: found ${JSON.stringify(given)}, expected ${SOCKET_ADDRESS_FORM}`
 }
 
-/** The answer that an endpoint would get; undefined: it would get none (`deny-response: drop`). */
+/** Returns the answer that an endpoint would receive. Undefined if it would receive none (`deny-response: drop`). */
 async function askAs(
   client: Client,
   endpoint: string,
@@ -90,14 +91,14 @@ async function askAs(
     protocol: overTcp ? 'TCP' : 'UDP',
     ...(server === undefined ? {} : { server }),
   }
-  const { answer } = fieldsOf(await client.get('/v1/ask', { body }))
+  const { answer }: PartOf<OwnAnswerShape> = fieldsOf(await client.get('/v1/ask', { body }))
   return typeof answer === 'string' ? Buffer.from(answer, 'base64') : undefined
 }
 
 async function listenerOf(client: Client): Promise<SocketAddress> {
-  const status = fieldsOf(await client.get('/v1/status'))
-  // To one of mode tproxy nobody can send.
-  const listeners = listOf(status['listeners']).map(textOf)
+  const status: PartOf<StatusShape> = fieldsOf(await client.get('/v1/status'))
+  // A listener of mode tproxy does not answer queries that are sent to its own address.
+  const listeners = listOf(status.listeners).map(textOf)
   const first = listeners.find((text) => !text.endsWith(' (tproxy)'))?.replace(/ .*/, '')
   const listener = first === undefined ? undefined : parseSocketAddress(first)
   if (listener === undefined) throw new UnavailableError('The daemon has no listener to ask')
@@ -108,7 +109,7 @@ function isUnspecified({ octets }: SocketAddress): boolean {
   return octets.every((octet) => octet === 0)
 }
 
-/** A listener on every address has this host's own too. */
+/** Returns this host's loopback address, where a listener on every address can be reached. */
 function loopback({ family, port }: SocketAddress): SocketAddress {
   const octets = new Uint8Array(16)
   if (family === 4) octets.set([127, 0, 0, 1])
@@ -116,21 +117,22 @@ function loopback({ family, port }: SocketAddress): SocketAddress {
   return { family, octets, port }
 }
 
-/** The latest flow about the question; undefined when no daemon can be asked. */
+/** Returns the latest flow about the question. Undefined if there is no such flow, or if no daemon answers. */
 async function decisionOf(
   client: Client,
   message: MessageText,
   endpoint: string | undefined,
-): Promise<Fields | undefined> {
+): Promise<FlowFields | undefined> {
   const [question] = message.questions
   if (question === undefined) return undefined
   const name = question.name === '.' ? '.' : question.name.replace(/\.$/, '').toLowerCase()
-  let found: Fields | undefined
+  let found: FlowFields | undefined
   try {
     const parts = await client.open(`/v1/flows?last=${FLOWS_LOOKED_AT}`, { timeoutMs: 2000 })
     for await (const flow of rowsIn(parts)) {
-      const isOf = endpoint === undefined || flow['endpoint'] === endpoint
-      if (isOf && flow['name'] === name && flow['type'] === question.type) found = flow
+      const { endpoint: asker, name: asked, type }: FlowFields = flow
+      const isAsker = endpoint === undefined || asker === endpoint
+      if (isAsker && asked === name && type === question.type) found = flow
     }
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
@@ -141,10 +143,10 @@ async function decisionOf(
 function formatAnswer(
   { questions }: MessageText,
   answer: MessageText | undefined,
-  decision: Fields | undefined,
+  decision: FlowFields | undefined,
 ): string {
   const asked = questions.map(({ name, type }) => `${name} ${type}`).join(', ')
-  const why = decision === undefined ? 'not known: no daemon tells' : formatFlow(decision)
+  const why = decision === undefined ? 'not known: no daemon answers' : formatFlow(decision)
   const what = answer === undefined ? 'no answer\n' : formatMessage(answer)
   return `${cleanCell(asked)}: ${what}decision: ${why}\n`
 }

@@ -1,8 +1,10 @@
-// `namegate audit on|off|reset`: at run time, for the node, one endpoint or those with certain labels.
+// `runAudit` runs `namegate audit on|off|reset`. The command sets audit at run time, for the node, for one endpoint, or for the endpoints
+// with certain labels.
 
+import type { AuditResultShape } from '../../admin/shapes.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { fieldsOf, listOf, textOf } from '../fields.ts'
+import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 
 const SETTINGS: ReadonlyMap<string | undefined, boolean | null> = new Map([
   ['on', true],
@@ -10,10 +12,10 @@ const SETTINGS: ReadonlyMap<string | undefined, boolean | null> = new Map([
   ['reset', null],
 ])
 
-/** What a setting of the whole node means for its endpoints. */
+/** What each setting of the node means for its endpoints. */
 const NODE_MEANS: Readonly<Record<string, string>> = {
-  on: 'of all its endpoints nothing is denied',
-  off: 'what is audited by itself, endpoints or policies, stays so',
+  on: 'no endpoint is denied anything',
+  off: 'endpoints and policies with their own audit setting keep it',
   reset: 'the config decides',
 }
 
@@ -27,7 +29,8 @@ export async function runAudit(read: ParsedArguments, output: CommandOutput): Pr
   if (typeof scope === 'string') return read.wrong(scope)
   if (scope.scope === 'all' && on !== null) return read.wrong('--all is for reset')
   const body = { ...scope, on }
-  const answer = fieldsOf(await (await openClient(read)).get('/v1/audit', { body }))
+  const client = await openClient(read)
+  const answer: PartOf<AuditResultShape> = fieldsOf(await client.get('/v1/audit', { body }))
   output.stdout(read.texts.has('output') ? toJson(answer) : formatResult(setting, scope, answer))
   return EXIT_OK
 }
@@ -37,7 +40,7 @@ type Scope =
   | { readonly scope: 'endpoint'; readonly name: string }
   | { readonly scope: 'selector'; readonly matchLabels: Readonly<Record<string, string>> }
 
-/** The scope that the options name, or what is wrong with them. */
+/** Returns the scope that the options name. Returns the fault as text if the options are wrong. */
 function scopeOf({ texts, flags }: ParsedArguments): Scope | string {
   const endpoint = texts.get('endpoint')
   const selector = texts.get('selector')
@@ -57,17 +60,13 @@ function scopeOf({ texts, flags }: ParsedArguments): Scope | string {
   return { scope: 'selector', matchLabels: Object.fromEntries(matchLabels) }
 }
 
-function formatResult(
-  setting: string,
-  scope: Scope,
-  answer: Readonly<Record<string, unknown>>,
-): string {
+function formatResult(setting: string, scope: Scope, answer: PartOf<AuditResultShape>): string {
   if (scope.scope === 'node') {
     const whom = `audit ${setting} for the node: ${NODE_MEANS[setting] ?? ''}`
-    return `${whom}; mode is ${textOf(answer['mode'])}\n`
+    return `${whom}; mode is ${textOf(answer.mode)}\n`
   }
-  if (scope.scope === 'all') return `audit reset for all; mode is ${textOf(answer['mode'])}\n`
-  const names = listOf(answer['endpoints']).map(textOf)
+  if (scope.scope === 'all') return `audit reset for all; mode is ${textOf(answer.mode)}\n`
+  const names = listOf(answer.endpoints).map(textOf)
   const whom = names.length === 0 ? 'no endpoint that is known now' : names.join(', ')
   return `audit ${setting} for ${whom}\n`
 }

@@ -1,6 +1,8 @@
-// `namegate datapath verify|detach|close|mode`. `mode` and `detach` are break glass: where the kernel enforces they
-// work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
+// `runDatapath` runs `namegate datapath verify|detach|close|mode`. `mode` and `detach` are for emergencies, so they work with and without a
+// daemon. `mode` changes the kernel's maps or table, and then notifies the daemon. `detach` first tells the daemon to detach, and then
+// removes what is left in the kernel.
 
+import type { DifferenceShape, VerifyShape } from '../../admin/shapes.ts'
 import { setPinnedMode } from '../../datapath/ebpf/break-glass.ts'
 import type { Mode } from '../../datapath/entries.ts'
 import { stayAlive, systemClock } from '../../core/clock.ts'
@@ -14,16 +16,16 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { CONFIG_FILES, findConfigFile } from '../config-file.ts'
-import { fieldsOf, listOf, textOf } from '../fields.ts'
+import { CONFIG_FILES, findConfigFile, readConfig } from '../config-file.ts'
+import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { notedPinPath } from '../../daemon/noted-pins.ts'
 import { readDatapathKind, readPinPath } from '../pin-path.ts'
 import { SilentDaemonError } from '../silence.ts'
 import { formatTable } from '../table.ts'
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
-/** A daemon that is stopped or stuck must not keep anyone from breaking the glass. */
-const TELL_MS = 1000
+/** How long a command waits for the daemon, in milliseconds. A stopped or stuck daemon must not delay an emergency. */
+const NOTIFY_MS = 1000
 const NO_DAEMON = 'no daemon answers'
 
 export async function runDatapath(read: ParsedArguments, output: CommandOutput): Promise<number> {
@@ -43,8 +45,9 @@ export async function runDatapath(read: ParsedArguments, output: CommandOutput):
 }
 
 async function verify(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const answer = fieldsOf(await (await openClient(read)).get('/v1/verify'))
-  const differences = listOf(answer['differences']).map(fieldsOf)
+  const client = await openClient(read)
+  const answer: PartOf<VerifyShape> = fieldsOf(await client.get('/v1/verify'))
+  const differences: readonly PartOf<DifferenceShape>[] = listOf(answer.differences).map(fieldsOf)
   if (read.texts.has('output')) {
     output.stdout(toJson(answer))
   } else if (differences.length === 0) {
@@ -56,21 +59,25 @@ async function verify(read: ParsedArguments, output: CommandOutput): Promise<num
   return differences.length === 0 ? EXIT_OK : EXIT_NEGATIVE
 }
 
-/** The pins first, with nothing loaded that is not needed for them; then the daemon is told. */
+/** Sets the mode in the kernel with as little code as possible, and then notifies the daemon. */
 async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput): Promise<number> {
   const file = findConfigFile(read.texts.get('config'))
   const pinned = file !== undefined && (await setModeBeside(file, mode))
-  // What a stopped daemon reads when it wakes up must not undo what was set since: it looks at the pins itself.
-  const told = await tellMode(read, { mode: pinned ? 'pinned' : mode }, pinned)
-  const isTold = told === 'told'
-  if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: isTold }))
-  else output.stdout(`mode is ${mode}${isTold ? '' : `; ${told}, the kernel enforces so`}\n`)
+  // With `pinned`, the daemon reads the mode from the pins, because a stopped daemon may read the request late. It must not undo a newer
+  // mode then.
+  const notified = await notifyMode(read, { mode: pinned ? 'pinned' : mode }, pinned)
+  const isNotified = notified === 'notified'
+  if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: isNotified }))
+  else
+    output.stdout(
+      `mode is ${mode}${isNotified ? '' : `; ${notified}, but the mode is in force in the kernel`}\n`,
+    )
   return EXIT_OK
 }
 
-/** Where the kernel enforces without a daemon: false when there is no such place. */
+/** Sets the mode in the pinned maps or the table. Returns false if the config has neither, so that only a daemon can set the mode. */
 async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
-  // Where the file has another kind by now, pins that are still there enforce, and no daemon starts beside them.
+  // The file can name another kind of datapath than before. Pins from before still enforce, and no daemon starts while they exist.
   const pinPath = readPinPath(file) ?? notedPinPath(file)
   if (pinPath !== undefined) {
     setPinnedMode(loadBpf(), pinPath, mode)
@@ -82,10 +89,13 @@ async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
   return true
 }
 
-/** With a config that is wrong elsewhere there is no socket to ask at; the pins have the mode all the same. */
-async function tellMode(read: ParsedArguments, body: object, pinned: boolean): Promise<Told> {
+/**
+ * Notifies the daemon of a mode. If the kernel already has the mode (`pinned`), a missing daemon or a faulty config, which names no
+ * socket, is not an error. Otherwise throws UnavailableError.
+ */
+async function notifyMode(read: ParsedArguments, body: object, pinned: boolean): Promise<Notified> {
   try {
-    return await tell(await openClient(read), '/v1/mode', body, pinned)
+    return await notify(await openClient(read), '/v1/mode', body, pinned)
   } catch (error) {
     if (pinned && error instanceof InvalidInputError) return NO_DAEMON
     const isAbsent = error instanceof UnavailableError && !(error instanceof SilentDaemonError)
@@ -93,7 +103,7 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
     const file = findConfigFile(read.texts.get('config'))
     const where =
       file === undefined
-        ? `there is none of ${CONFIG_FILES.join(' and ')}`
+        ? `none of ${CONFIG_FILES.join(' and ')} exists`
         : `${file} has no datapath.kind ebpf`
     throw new UnavailableError(
       `Cannot set the mode: ${where}, so its pins are not known, and no daemon answers: give the --config of the daemon`,
@@ -102,37 +112,34 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 }
 
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const [{ readConfig }, { enforcing, takeAway }] = await Promise.all([
-    import('../read-config.ts'),
-    import('../../daemon/stale-datapaths.ts'),
-  ])
-  const config = readConfig(read.texts.get('config'))
+  const { enforcing, takeAway } = await import('../../daemon/stale-datapaths.ts')
+  const config = await readConfig(read.texts.get('config'))
   const client = await openClient(read)
   const { datapath } = config
-  // Asked first: a daemon of another kind than the file says has locks until it ends.
+  // `detach` reaches the daemon first. The daemon holds locks until it ends, even if its datapath is not of the kind in the file.
   const there = enforcing(config)
   const isKernels = there.length > 0 || datapath.kind !== 'memory'
-  const told = (await tell(client, '/v1/detach', {}, isKernels)) === 'told'
-  // After the daemon did it nothing of its own is left; a daemon that hangs did not.
+  const isNotified = (await notify(client, '/v1/detach', {}, isKernels)) === 'notified'
+  // A daemon that answered has removed its own entries. A daemon that hangs has not removed them.
   const taken = there.map(takeAway)
-  const intercepted = await isIntercepted(told && config.intercept.onExit === 'open')
+  const intercepted = await isIntercepted(isNotified && config.intercept.onExit === 'open')
   if (read.texts.has('output')) {
-    output.stdout(toJson({ detached: true, taken, daemon: told, intercepted }))
+    output.stdout(toJson({ detached: true, taken, daemon: isNotified, intercepted }))
     return EXIT_OK
   }
-  const what = taken.length === 0 ? 'nothing of namegate was there' : taken.join(', ')
-  output.stdout(`detached: ${what}${told ? ', and the daemon ends' : ''}\n`)
+  const what = taken.length === 0 ? 'found nothing of namegate' : taken.join(', ')
+  output.stdout(`detached: ${what}${isNotified ? ', and the daemon ends' : ''}\n`)
   if (intercepted) output.stdout(INTERCEPTED)
   return EXIT_OK
 }
 
 const INTERCEPTED =
   "DNS is still intercepted and waits for a daemon: 'namegate intercept down' gives it back to the servers that workloads ask\n"
-/** A daemon that takes its rules away when it ends does so within this time. */
+/** A daemon that removes its rules of interception when it ends needs at most this time. */
 const ENDS_MS = 3000
 const LOOK_MS = 50
 
-/** Whether rules of interception are in force here; false where that cannot be seen. */
+/** Returns true if rules of interception are in force in this namespace. `isEnding`: first gives an ending daemon 3 s to remove them. */
 async function isIntercepted(isEnding: boolean): Promise<boolean> {
   const { makeRules, pinnedFlags } = await import('../../daemon/open-interception.ts')
   const rules = makeRules(pinnedFlags(undefined))
@@ -153,36 +160,35 @@ async function isIntercepted(isEnding: boolean): Promise<boolean> {
 }
 
 async function close(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const [{ readConfig }, { closeEndpoints }] = await Promise.all([
-    import('../read-config.ts'),
-    import('../datapath/close-endpoints.ts'),
-  ])
-  const result = await closeEndpoints(readConfig(read.texts.get('config')))
+  const { closeEndpoints } = await import('../datapath/close-endpoints.ts')
+  const result = await closeEndpoints(await readConfig(read.texts.get('config')))
   const { closed, waiting, kept, faults } = result
   for (const fault of faults) output.stderr(`${fault}\n`)
-  if (faults.length > 0) output.stderr('closed what the last daemon wrote down instead\n')
+  if (faults.length > 0)
+    output.stderr('closed the endpoints that the last daemon recorded instead\n')
   if (read.texts.has('output')) output.stdout(toJson({ closed, waiting, kept }))
   else {
     output.stdout(`closed: ${closed.length === 0 ? 'nothing' : closed.join(', ')}\n`)
-    if (waiting.length > 0) output.stdout(`not there yet: ${waiting.join(', ')}\n`)
-    if (kept.length > 0) output.stdout(`fenced before: ${kept.join(', ')}\n`)
+    if (waiting.length > 0)
+      output.stdout(`interface missing, closed when it appears: ${waiting.join(', ')}\n`)
+    if (kept.length > 0) output.stdout(`already closed or enforced: ${kept.join(', ')}\n`)
   }
   return EXIT_OK
 }
 
-/** What became of telling the daemon: it did it, or why not in words. */
-type Told = 'told' | typeof NO_DAEMON | `the ${string} does not answer`
+/** `notified`, or in words why the daemon did not accept the request. */
+type Notified = 'notified' | typeof NO_DAEMON | `the ${string} does not answer`
 
-/** With pins the daemon need not be there; without, there is nothing else to do it. */
-async function tell(
+/** Sends a request to the daemon. `mayBeAbsent`: a missing or silent daemon is not an error. Otherwise throws UnavailableError for it. */
+async function notify(
   client: Client,
   path: string,
   body: object,
   mayBeAbsent: boolean,
-): Promise<Told> {
+): Promise<Notified> {
   try {
-    await client.get(path, { body, timeoutMs: TELL_MS })
-    return 'told'
+    await client.get(path, { body, timeoutMs: NOTIFY_MS })
+    return 'notified'
   } catch (error) {
     if (!mayBeAbsent || !(error instanceof UnavailableError)) throw error
     return error instanceof SilentDaemonError ? `the ${error.who} does not answer` : NO_DAEMON

@@ -1,10 +1,12 @@
-// `namegate intercept up|down|show`: the rules that bring queries to the listeners, without a daemon or beside one.
-// `down` goes by what is in the kernel, so it needs no config but to find the pins, and works with a faulty one.
+// `runIntercept` runs `namegate intercept up|down|show`. The command adds, removes or prints the rules that bring queries to the listeners,
+// with or without a running daemon. `down` removes the rules that it finds in the kernel. `down` reads only the pin path from the config,
+// so it works with a config that has faults elsewhere.
 
+import type { StatusShape } from '../../admin/shapes.ts'
 import { InvalidInputError, UnavailableError, UsageError } from '../../core/errors.ts'
 import { formatAddress } from '../../core/ip.ts'
 import type { Config } from '../../config/config.ts'
-import { ownAddresses } from '../../config/own-addresses.ts'
+import { ownAddresses, systemResolvers } from '../../config/machine.ts'
 import { resolveUpstreams } from '../../config/upstreams.ts'
 import { iptablesText } from '../../intercept/iptables-text.ts'
 import { withInterceptLock } from '../../state/lock.ts'
@@ -20,12 +22,10 @@ import {
   pinnedFlags,
   planOf,
 } from '../../daemon/open-interception.ts'
-import { systemResolvers } from '../../sources/system-resolvers.ts'
 import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { findConfigFile } from '../config-file.ts'
+import { findConfigFile, readConfig } from '../config-file.ts'
 import { openClient } from '../client.ts'
-import { fieldsOf, textOf } from '../fields.ts'
-import { readConfig } from '../read-config.ts'
+import { fieldsOf, textOf, type PartOf } from '../fields.ts'
 import { readPinPath } from '../pin-path.ts'
 
 const VERBS = ['up', 'down', 'show'] as const
@@ -37,7 +37,7 @@ export async function runIntercept(read: ParsedArguments, output: CommandOutput)
     return read.wrong('intercept needs up, down or show')
   }
   if (read.flags.has('iptables') && verb !== 'show') {
-    return read.wrong('--iptables goes with show')
+    return read.wrong('--iptables is only for show')
   }
   const uid = userOf(read)
   switch (verb) {
@@ -51,7 +51,7 @@ export async function runIntercept(read: ParsedArguments, output: CommandOutput)
 }
 
 async function up(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
-  const { plan, config } = readPlan(read, uid)
+  const { plan, config } = await readPlan(read, uid)
   const rules = rulesOf(config.datapath.kind === 'ebpf' ? config.datapath.pinPath : undefined)
   const endpoints = configuredInterfaces(config.endpoints.files)
   const notes = await alone(async () => await rules.up(plan, endpoints))
@@ -70,7 +70,7 @@ async function down(read: ParsedArguments, output: CommandOutput): Promise<numbe
 }
 
 async function show(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
-  const { plan, config } = readPlan(read, uid)
+  const { plan, config } = await readPlan(read, uid)
   const rules = rulesOf(undefined)
   const endpoints = configuredInterfaces(config.endpoints.files)
   const names = (await rules.targets(plan, endpoints)).parts
@@ -78,21 +78,23 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
     output.stdout(iptablesText(plan, names))
     return EXIT_OK
   }
-  const told = await daemonSays(read)
+  const daemon = await daemonSays(read)
   const found = await lookedUp(rules)
   const about = aboutOf(plan)
   const amiss = found === 'unknown' ? [] : await amissIn(rules, plan, found)
   const isSo = found === 'unknown' ? undefined : found?.about === about && amiss.length === 0
-  const isInForce = told === undefined ? isSo : told.isInForce
+  const isInForce = daemon === undefined ? isSo : daemon.isInForce
   const script = installScript({ plan, names, about, withBridge: true })
   if (read.texts.has('output')) {
     output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
     return EXIT_OK
   }
   const own = stateOf(isSo, found === 'unknown' ? undefined : found, about, amiss)
-  const isAgreed = told?.isInForce === isSo
+  const isAgreed = daemon?.isInForce === isSo
   const state =
-    told === undefined ? own : `${told.text}${isAgreed && isSo ? '' : `; seen from here: ${own}`}`
+    daemon === undefined
+      ? own
+      : `${daemon.text}${isAgreed && isSo ? '' : `; seen from here: ${own}`}`
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
   output.stdout(
@@ -101,27 +103,27 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
   return EXIT_OK
 }
 
-/** A daemon that hangs does not stop the command: it shows what it sees itself. */
+/** How long `show` waits for the daemon, in milliseconds. If the daemon hangs, `show` prints only what it finds in the kernel. */
 const ASK_MS = 1000
 
-/** What the running daemon says of it; undefined when none answers. */
+/** Returns what the running daemon reports about interception. Undefined if no daemon answers. */
 async function daemonSays(
   read: ParsedArguments,
 ): Promise<{ readonly text: string; readonly isInForce: boolean } | undefined> {
   try {
     const client = await openClient(read)
-    const status = fieldsOf(await client.get('/v1/status', { timeoutMs: ASK_MS }))
-    const { interception, pid } = status
+    const answer = await client.get('/v1/status', { timeoutMs: ASK_MS })
+    const { interception, pid }: PartOf<StatusShape> = fieldsOf(answer)
     const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
     const isInForce = what.startsWith('in force')
-    return { text: `${what} (says the daemon, pid ${textOf(pid)})`, isInForce }
+    return { text: `${what} (according to the daemon, pid ${textOf(pid)})`, isInForce }
   } catch (error) {
     if (error instanceof UnavailableError) return undefined
     throw error
   }
 }
 
-/** What the kernel has; who may not ask it can still see what would be done. */
+/** Returns the rules in the kernel: undefined if there are none, `unknown` if they cannot be read. */
 async function lookedUp(rules: Rules): Promise<InForce | undefined | 'unknown'> {
   try {
     return await rules.inForce()
@@ -131,7 +133,7 @@ async function lookedUp(rules: Rules): Promise<InForce | undefined | 'unknown'> 
   }
 }
 
-/** What is not as the plan in force needs it. */
+/** Returns what is damaged or missing in the rules and routes, compared with the plan. */
 async function amissIn(
   rules: Rules,
   plan: InterceptPlan,
@@ -147,22 +149,19 @@ function stateOf(
   about: string,
   amiss: readonly string[],
 ): string {
-  if (isInForce === undefined) return 'whether it is in force only root can tell'
+  if (isInForce === undefined) return 'only root can see whether it is in force'
   if (isInForce) return 'in force'
   if (found === undefined) return 'not in force'
   if (found.about !== about) return 'another plan is in force'
   return `not in force: ${amiss.join(', ')}`
 }
 
-/** Throws InvalidInputError when there is nothing to intercept. */
-function readPlan(
+/** Returns the config and the plan for its listeners. Throws InvalidInputError if the config has no transparent listener. */
+async function readPlan(
   read: ParsedArguments,
   uid: number,
-): {
-  readonly plan: InterceptPlan
-  readonly config: Config
-} {
-  const config = readConfig(read.texts.get('config'))
+): Promise<{ readonly plan: InterceptPlan; readonly config: Config }> {
+  const config = await readConfig(read.texts.get('config'))
   const plan = planOf(config, serversOf(config), uid)
   if (plan !== undefined) return { plan, config }
   const position = config.listeners[0]?.position ?? { file: config.file, line: 1, column: 1 }
@@ -190,7 +189,7 @@ function userOf(read: ParsedArguments): number {
   if (text === undefined) return process.geteuid?.() ?? 0
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new UsageError(
-    `--user: found ${text}, expected the number of a user ('id -u NAME' tells it)`,
+    `--user: found ${text}, expected the number of a user ('id -u NAME' prints it)`,
   )
 }
 
@@ -198,7 +197,7 @@ function rulesOf(pinPath: string | undefined): Rules {
   return makeRules(pinnedFlags(pinPath))
 }
 
-/** A command has nothing else to do while it waits. */
+/** Does `work` while it holds the lock of interception. Waiting for the lock blocks the thread, because a command has no other work. */
 async function alone<T>(work: () => Promise<T>): Promise<T> {
   const sleeper = new Int32Array(new SharedArrayBuffer(4))
   const pause = async (ms: number): Promise<void> => {
@@ -207,7 +206,7 @@ async function alone<T>(work: () => Promise<T>): Promise<T> {
   return await withInterceptLock(loadPosix(), pause, work)
 }
 
-/** `tproxy to port 10053 from lxc*, redirect to port 5300`. */
+/** Returns a text such as `tproxy to port 10053 from lxc*, redirect to port 5300`. */
 function wordsOf({ tproxy, redirect }: InterceptPlan): string {
   const parts = tproxy.map(({ targets, names, beginnings, ofEndpoints }) => {
     const from = [...names, ...beginnings.map((each) => `${each}*`)]

@@ -1,4 +1,4 @@
-// `namegate status`: the daemon's state for people, or as JSON.
+// `runStatus` runs `namegate status`. The command prints the state of the daemon, as text for people or as JSON.
 
 import type { StatusShape } from '../../admin/shapes.ts'
 import { openClient } from '../client.ts'
@@ -59,20 +59,22 @@ function formatDatapath({
   refused,
   stalled,
   held,
+  repaired,
 }: PartOf<StatusShape['datapath']>): string {
   const desired = revision === desiredRevision ? '' : ` of ${textOf(desiredRevision)}`
   const waiting = held === 0 ? '' : `, ${textOf(held)} answers held`
   const state = `${textOf(kind)}, revision ${textOf(revision)}${desired}, ${textOf(refused)} entries refused`
-  return `${state}${waiting}${stalled === true ? ', stalled' : ''}`
+  const repairs = repaired === 0 ? '' : `, ${textOf(repaired)} repaired`
+  return `${state}${repairs}${waiting}${stalled === true ? ', stalled' : ''}`
 }
 
-/** A datapath without packets fences nobody, which is no fault of the endpoints. */
+/** Returns how many endpoints are enforced. The memory datapath sees no packets, so it enforces no endpoint. */
 function formatEnforcing(
   { enforcing }: PartOf<StatusShape['endpoints']>,
   { kind }: PartOf<StatusShape['datapath']>,
 ): string {
   if (kind !== 'memory') return `${textOf(enforcing)} enforcing`
-  return 'judged by name only: the memory datapath fences no packets'
+  return 'names are checked, but the memory datapath drops no packets'
 }
 
 function formatKept({
@@ -89,19 +91,19 @@ function formatKept({
   return `generation ${textOf(generation)}, ${what}${failed}`
 }
 
-/** `1 time`, `2 times` */
+/** Returns a text such as `1 time` or `2 times`. */
 function counted(count: unknown, what: string): string {
   return `${textOf(count)} ${what}${count === 1 ? '' : 's'}`
 }
 
-/** Shown until nothing of an earlier daemon is left. */
+/** Returns the line about the restart. It is shown until the restart is done, when no entry of an earlier daemon is left. */
 function restartLine(value: unknown): readonly (readonly [string, string])[] {
   const part: PartOf<NonNullable<StatusShape['restart']>> = fieldsOf(value)
   const { phase, restored, left, claimed, kept } = part
   if (phase === undefined || phase === 'done') return []
   const back = `${textOf(restored)} learned addresses back`
   const more = left === 0 ? '' : `, ${textOf(left)} to come`
-  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left as they are`
+  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left unchanged`
   return [['restart', `${back}${more}, ${late}`]]
 }
 

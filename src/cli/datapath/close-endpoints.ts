@@ -1,6 +1,7 @@
-// `namegate datapath close`: fences the endpoints of a config, and those that the last daemon saved, before a daemon runs. They may
-// do DNS only until policy is loaded; the daemon that starts later takes them over as they are. An interface that does not exist
-// yet is closed by its name. For the first step of a pod, and of a machine that comes up (deploy/systemd/namegate-early.service).
+// `closeEndpoints` closes endpoints before a daemon runs, for `namegate datapath close`: the endpoints of the config, and the endpoints
+// that the last daemon saved. A closed endpoint can send only DNS until a daemon has loaded policy. That daemon finds the closed endpoints
+// in the kernel and continues with them. An interface that does not exist yet is closed by its name. The command is for the first step of a
+// pod, and for the boot of a machine (deploy/systemd/namegate-early.service).
 
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -22,19 +23,19 @@ import { openDatapath } from '../../daemon/open-datapath.ts'
 import { SILENT } from '../../telemetry/silent.ts'
 
 export interface Closed {
-  /** Names of those that are closed now. */
+  /** Names of endpoints that this command closed. */
   readonly closed: readonly string[]
-  /** Of these, whose interface or cgroup is not there yet: interfaces are closed as soon as they appear. */
+  /** Names of endpoints whose interface or cgroup does not exist yet. Interfaces are closed as soon as they appear. */
   readonly waiting: readonly string[]
-  /** Names of those that were fenced before, and stay as they were. */
+  /** Names of endpoints that the kernel already knew. They stay as they were. */
   readonly kept: readonly string[]
-  /** What is wrong with endpoints files; what the last daemon wrote down stood for them. */
+  /** Faults of endpoints files. If there are faults, only the endpoints that the last daemon saved were closed. */
   readonly faults: readonly string[]
 }
 
 /**
- * Throws InvalidInputError for faulty endpoints files that nothing written down stands for; UnavailableError when there is a
- * daemon, no privilege, or the kernel refuses.
+ * Closes the endpoints. Throws InvalidInputError if endpoints files have faults and no daemon saved an endpoint. Throws UnavailableError if
+ * a daemon runs, the privilege is missing, or the kernel refuses.
  */
 export async function closeEndpoints(config: Config): Promise<Closed> {
   if (config.datapath.kind === 'memory') {
@@ -61,7 +62,7 @@ export async function closeEndpoints(config: Config): Promise<Closed> {
     const waiting = namesOf(({ id }) => datapath.hooks.stateOf(id).kind === 'waiting')
     const gate = gateState(datapath)
     if (waiting.length > 0 && gate.kind === 'failed') {
-      const message = `Cannot close what is not there yet (${waiting.join(', ')}): it needs Linux 6.4`
+      const message = `Cannot close interfaces that do not exist yet (${waiting.join(', ')}): that needs Linux 6.4`
       throw new UnavailableError(`${message}: ${gate.reason}`)
     }
     const [closed, kept] = [namesOf(({ id }) => !known.has(id)), namesOf(({ id }) => known.has(id))]
@@ -76,12 +77,15 @@ function nameOf({ name }: EndpointToClose): string {
   return name
 }
 
-/** Whether interfaces are closed by name. */
+/** Returns the state of the gate, which closes interfaces that do not exist yet by name. */
 function gateState(datapath: Datapath): HookState {
   return datapath instanceof EbpfDatapath ? datapath.gateState() : { kind: 'attached' }
 }
 
-/** In the order of `endpoints`. What the kernel fences already stays as it is there; others get numbers that nobody had. */
+/**
+ * Returns the kernel's entries, in the order of `endpoints`. An endpoint that the kernel already knows keeps its number. Any other endpoint
+ * receives a number that was never used.
+ */
 function toEntries(
   endpoints: readonly EndpointToClose[],
   datapath: Datapath,
@@ -117,7 +121,7 @@ async function commit(
     prefixRemovals: none,
     policyRemovals: [],
   })
-  // Nothing else keeps the process alive until the kernel has answered.
+  // Waits in a loop, because nothing else keeps the process alive until the kernel has answered.
   while (ended === undefined) await new Promise<void>((done) => systemClock.soon(done))
   return ended
 }

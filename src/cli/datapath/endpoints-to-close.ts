@@ -1,5 +1,5 @@
-// The endpoints that are closed before a daemon runs: those of the configuration, and those that the last daemon saved, so that a
-// file that is broken or missing at boot opens no endpoint. Reads only.
+// `endpointsToClose` finds the endpoints to close before a daemon runs: the endpoints of the configuration, and the endpoints that the last
+// daemon saved. With the saved endpoints, a file that is broken or missing at boot opens no endpoint. `endpointsToClose` only reads.
 
 import type { Config } from '../../config/config.ts'
 import { SavedEndpoints } from '../../restore/saved-endpoints.ts'
@@ -9,9 +9,8 @@ import type { Prefix } from '../../core/ip.ts'
 import type { Hook } from '../../datapath/entries.ts'
 import { readEndpointFiles, withInterfaceAddresses } from '../../sources/files/endpoint-files.ts'
 import { openDisk } from '../../state/files/disk.ts'
-import { readBootId } from '../../state/open-state.ts'
+import { readBootId, stampOf } from '../../state/stamp.ts'
 import { readState } from '../../state/read-state.ts'
-import { stampOf } from '../../state/stamp.ts'
 
 export interface EndpointToClose {
   readonly name: string
@@ -22,13 +21,13 @@ export interface EndpointToClose {
 
 export interface EndpointsToClose {
   readonly endpoints: readonly EndpointToClose[]
-  /** The highest number that was ever written down; 0: none. */
+  /** The highest endpoint number that was ever saved, or 0 if none was saved. */
   readonly highest: number
-  /** What is wrong with endpoints files; then those that were written down stand for them. */
+  /** Faults of endpoints files. If there are faults, `endpoints` has only the saved endpoints. */
   readonly faults: readonly string[]
 }
 
-/** Throws InvalidInputError for faulty endpoints files where nothing is written down that could stand for them. */
+/** Returns the endpoints to close. Throws InvalidInputError if endpoints files have faults and no endpoint is saved. */
 export function endpointsToClose({ endpoints, state }: Config): EndpointsToClose {
   const saved = readSaved(state.directory)
   const written = saved?.all.map((each) => ({ ...each, audit: false })) ?? []
@@ -45,15 +44,15 @@ export function endpointsToClose({ endpoints, state }: Config): EndpointsToClose
   }
 }
 
-/** What the last daemon wrote down. The same files may be written by nobody while this reads: a daemon would have the locks. */
+/** Returns the endpoints that the last daemon saved, or undefined if there is no saved state. */
 function readSaved(folder: string): SavedEndpoints | undefined {
   const now = { ...stampOf(systemClock, systemBootClock), bootId: readBootId() }
-  // Endpoints alone are wanted, so no pair is kept.
+  // `pairsMax: 0` reads no entries, because only endpoints are needed.
   const { state } = readState({ disk: openDisk(folder), pairsMax: 0, now })
   return state && new SavedEndpoints(state)
 }
 
-/** Those that something can fence; of two at one hook the first. */
+/** Returns the endpoints that have an interface or cgroup. If two endpoints have the same one, returns the first. */
 function union(...lists: readonly (readonly EndpointToClose[])[]): readonly EndpointToClose[] {
   const byHook = new Map<string, EndpointToClose>()
   for (const endpoint of lists.flat()) {

@@ -1,20 +1,21 @@
-// Commands that run the daemon or ask it. What they do is loaded when they are called.
+// This file defines the commands that run the daemon or send requests to the daemon. The code of a command is loaded when the command is
+// called.
 
 import type { ParsedCommand } from '../command.ts'
 import { DAEMON_OPTIONS, flag, json, list, text } from './options.ts'
 
-const DAEMON_CODES = '3 no daemon, or none that answers.'
+const DAEMON_CODES = '3 no daemon runs or it does not answer.'
 
 export const RUN: ParsedCommand = {
   name: 'run',
-  summary: 'run the daemon; --take-over continues with what the running one has',
+  summary: 'run the daemon; with --take-over, continue the work of the running daemon',
   synopsis: ['run [--take-over]'],
   docs: 'docs/operations.md',
-  about: `Runs the daemon in the foreground until SIGTERM or SIGINT; then it answers what is in flight, and the kernel goes on
-enforcing. SIGHUP reads policies and endpoints again. Logs go to stderr.`,
+  about: `Runs the daemon in the foreground until SIGTERM or SIGINT. The daemon then answers the queries in flight and ends; the kernel
+continues to enforce. SIGHUP reads policies and endpoints again. The daemon logs to stderr.`,
   options: {
     'take-over': flag(
-      'continues with listeners, connections and state of the running daemon, which then ends',
+      'continue with listeners, connections and state of the running daemon, which then ends',
     ),
     config: text(
       'FILE',
@@ -22,42 +23,42 @@ enforcing. SIGHUP reads policies and endpoints again. Logs go to stderr.`,
 /etc/namegate/namegate.yaml, else the built-in defaults`,
     ),
   },
-  exitCodes: `0 stopped as asked, or taken over; 2 invalid config, policy or endpoints; 3 could not start (port, privilege,
-kernel) or take over: then the running daemon continues.`,
+  exitCodes: `0 stopped by a signal or taken over; 2 invalid config, policy or endpoints; 3 could not start (port, privilege,
+kernel) or could not take over (the running daemon then continues).`,
   examples: ['namegate run', 'namegate run --config /etc/namegate/namegate.yaml'],
   run: async (read) => await (await import('../commands/run.ts')).runRun(read),
 }
 
 export const STATUS: ParsedCommand = {
   name: 'status',
-  summary: 'health, revisions, mode, limits near their bound',
+  summary: 'print health, revisions, mode, and limits that are nearly reached',
   synopsis: ['status [--ready]'],
-  about: `State of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly reached
-or were hit, files with faults.`,
+  about: `Prints the state of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly
+reached or were hit, files with faults.`,
   options: {
-    ready: flag('exit code 1 while it is not ready'),
+    ready: flag('end with exit code 1 if the daemon is not ready'),
     output: json('one JSON object on stdout'),
     ...DAEMON_OPTIONS,
   },
-  exitCodes: `0 a daemon answers (with --ready: and it is ready), 1 not ready, 2 wrong use, ${DAEMON_CODES}`,
-  examples: ['namegate status', "status --ready >/dev/null || echo 'not ready'"],
+  exitCodes: `0 the daemon answers (with --ready: and is ready), 1 not ready, 2 wrong use, ${DAEMON_CODES}`,
+  examples: ['namegate status', "namegate status --ready >/dev/null || echo 'not ready'"],
   run: async (read, output) =>
     await (await import('../commands/status.ts')).runStatus(read, output),
 }
 
 export const GET: ParsedCommand = {
   name: 'get',
-  summary: 'tables from a running daemon',
+  summary: 'print tables of a running daemon',
   synopsis: ['get endpoints|policies|selectors|names|ipcache|identities|resources|datapath'],
   words: 'endpoints policies selectors names ipcache identities resources datapath'.split(' '),
-  about: `endpoints   workloads that policy applies to, and whether anything fences them
-policies    policies, the state of their files, and which of their names were never asked
-selectors   what policies select by, and the identities that each selects now
-names       names that answers taught, with addresses and how long they hold
-ipcache     prefixes with identity, labels and their owners
-identities  numbers in use for label sets
+  about: `endpoints   workloads to which policy applies, and whether each is enforced
+policies    policies, the state of their files, and their names that no client has asked
+selectors   selectors of policies, and the identities that each selects
+names       names learned from answers, with their addresses and how long these stay allowed
+ipcache     prefixes, with identity, labels and owners
+identities  identities in use, with their labels
 resources   external resources
-datapath    entries that are enforced now, read back from where they are enforced`,
+datapath    entries that are enforced at present, read back from the datapath`,
   options: { output: json('one JSON array on stdout'), ...DAEMON_OPTIONS },
   exitCodes: `0 ok, 2 wrong use, ${DAEMON_CODES}`,
   examples: [
@@ -69,19 +70,19 @@ datapath    entries that are enforced now, read back from where they are enforce
 
 export const FLOWS: ParsedCommand = {
   name: 'flows',
-  summary: 'DNS decisions and datapath drops, and those kept on disk',
+  summary: 'print DNS decisions and dropped packets, recent ones and those on disk',
   synopsis: ['flows [--follow] [--kept] [--since DURATION] [--verdict VERDICT] [--last N]'],
-  about: `DNS decisions, packets that were dropped or would have been, and events, oldest first: those kept on disk, then the last 65,536
-one by one. On disk repetitions are one flow with a count and the time of the last.`,
+  about: `Prints flows, oldest first: DNS decisions, packets that were dropped or that audit allowed, and events. First come the flows
+kept on disk, where equal flows are one line with a count and the time of the last. Then come the last 65,536 flows, one line each.`,
   options: {
-    follow: flag('continues with what comes; without those on disk unless --kept is given', 'f'),
-    kept: flag('all those kept on disk, and without --follow nothing else'),
-    since: text('DURATION', 'only what was seen in this time, such as 10m, 24h, 7d'),
+    follow: flag('continue with new flows; print the flows on disk only with --kept', 'f'),
+    kept: flag('print all flows kept on disk; without --follow, print no others'),
+    since: text('DURATION', 'only flows of the last DURATION, such as 10m, 24h, 7d'),
     verdict: text(
       'VERDICT',
-      'only those: allow, deny, audit, error, event; or one kind: answered, denied, drop ...',
+      'only this verdict (allow, deny, audit, error, event) or this kind (answered, denied, drop ...)',
     ),
-    last: text('N', 'only the last N of the 65,536'),
+    last: text('N', 'only the last N of the 65,536 flows'),
     output: json('one JSON object a line'),
     ...DAEMON_OPTIONS,
   },
@@ -97,22 +98,22 @@ one by one. On disk repetitions are one flow with a count and the time of the la
 export const ASK: ParsedCommand = {
   name: 'ask',
   summary:
-    'a query through the proxy, from this host or as an endpoint would ask, shown with the decision',
+    'send a query through the proxy, from this host or as an endpoint, and print the decision',
   synopsis: ['ask NAME [TYPE] [--as ENDPOINT] [--server ADDRESS:PORT] [--tcp]'],
-  about: `Asks a name through the proxy, from this host, and shows the answer and the decision. TYPE is A by default. NAME
-may hold \\DDD for odd octets.`,
+  about: `Sends a query for a name through the proxy, from this host, and prints the answer and the decision. TYPE is A by default.
+In NAME, \\DDD is the octet with this decimal value.`,
   options: {
-    server: text('A:P', "ask there; default: the daemon's first listener"),
-    tcp: flag('over TCP'),
+    server: text('A:P', "send the query there; default: the daemon's first listener"),
+    tcp: flag('send the query over TCP'),
     as: text(
       'ENDPOINT',
-      `as that endpoint would ask: the daemon judges, forwards and learns as if the query came from it;
---server is then the server that it asks (upstreams.original-destination)`,
+      `the daemon judges, forwards and learns as if ENDPOINT had sent the query; --server is then the
+server that ENDPOINT asks (upstreams.original-destination)`,
     ),
     output: json('one JSON object on stdout'),
     ...DAEMON_OPTIONS,
   },
-  exitCodes: '0 answered, 1 denied or failed, 2 wrong use, 3 no daemon or no answer.',
+  exitCodes: '0 answered, 1 denied or failed, 2 wrong use, 3 no daemon runs, or no answer came.',
   examples: [
     'namegate ask www.example.com',
     'namegate ask example.com AAAA --tcp --server 127.0.0.1:5300',
@@ -123,22 +124,23 @@ may hold \\DDD for odd octets.`,
 
 export const AUDIT: ParsedCommand = {
   name: 'audit',
-  summary: 'report instead of drop; survives restarts, until reset',
+  summary: 'allow and report what policy denies; the setting survives restarts',
   synopsis: ['audit on|off|reset --node | --endpoint NAME | --selector KEY=VALUE,...'],
   words: ['on', 'off', 'reset'],
-  about: `In audit, what policy denies passes and is counted and reported ('namegate flows --verdict audit'). The setting holds
-until it is changed, also over restarts, and wins over config and endpoints file; reset takes it back, so that these
-decide again. A policy is audited by its annotation namegate.io/audit: "true". 'get endpoints' says what holds and why.`,
+  about: `In audit, packets and queries that policy denies are allowed, counted and reported ('namegate flows --verdict audit'). A setting
+stays until it is changed, also over restarts, and wins over the config and the endpoints file. 'reset' removes the setting, so that
+these two decide again. The annotation namegate.io/audit: "true" audits one policy. 'get endpoints' shows for each endpoint if it is
+audited, and why.`,
   options: {
-    node: flag('every endpoint of the node, also those that come later'),
+    node: flag('all endpoints of the node, including later ones'),
     endpoint: text('NAME', 'one endpoint'),
-    selector: text('...', 'every endpoint with these labels, also those that come later'),
-    all: flag('with reset: everything that was ever set'),
-    output: json('what was set, as one JSON object on stdout'),
+    selector: text('...', 'all endpoints with these labels, including later ones'),
+    all: flag('with reset: remove every setting'),
+    output: json('the setting as one JSON object on stdout'),
     ...DAEMON_OPTIONS,
   },
-  exitCodes: `0 ok, 2 wrong use or no such endpoint, 3 no daemon, or none that answers, or in force but not
-kept: a restart would take it back.`,
+  exitCodes: `0 ok, 2 wrong use or no such endpoint, 3 no daemon runs or it does not answer, or the setting is in
+force but was not saved, so a restart undoes it.`,
   examples: [
     'namegate audit on --endpoint shop-1',
     'namegate audit off --selector app=shop,k8s:io.kubernetes.pod.namespace=prod',
@@ -149,29 +151,32 @@ kept: a restart would take it back.`,
 
 export const RESOURCE: ParsedCommand = {
   name: 'resource',
-  summary: 'labels for addresses outside, at run time',
+  summary: 'set or remove labels of addresses that no endpoint has, at run time',
   synopsis: [
     'resource set NAME --address ADDRESS... [--label KEY=VALUE...] [--port NAME=PORT/PROTOCOL...] [--ttl TIME]',
     'resource remove NAME',
   ],
   words: ['set', 'remove'],
   docs: 'docs/resources.md',
-  about: `An external resource is labels for addresses or prefixes with no endpoint behind them: policies reach it by toEndpoints
-and toEntities. The command ends when the datapath enforces it. It stays over restarts, until it is removed or its
-time is over; setting it again begins its time anew. Resources that a file has are changed there.`,
+  about: `An external resource gives labels to addresses or prefixes that no endpoint has. Policies select a resource with toEndpoints and
+toEntities. The command ends when the datapath enforces the change. A resource stays, also over restarts, until it is removed or its
+--ttl ends; another 'set' starts the --ttl again. A resource that a file defines can be changed only in that file.`,
   options: {
-    address: list('...', 'an address or prefix; may be repeated'),
-    label: list('...', 'a label; may be repeated'),
+    address: list('...', 'an address or prefix of the resource; can be repeated'),
+    label: list('...', 'a label of the resource; can be repeated'),
     port: list(
       '...',
-      'a name that policies may use for a port, such as web=8080/TCP; may be repeated',
+      'a name that policies can use for a port, such as web=8080/TCP; can be repeated',
     ),
-    ttl: text('TIME', 'for so long, such as 30s or 12h; without it until it is removed'),
-    output: json('what was done, as one JSON object on stdout'),
+    ttl: text(
+      'TIME',
+      'remove the resource after this time, such as 30s or 12h; default: it stays until it is removed',
+    ),
+    output: json('the change as one JSON object on stdout'),
     ...DAEMON_OPTIONS,
   },
   exitCodes:
-    '0 ok, 1 remove: there is none of the name, 2 wrong use or invalid, 3 no daemon, or it cannot be done.',
+    '0 ok, 1 remove: no resource has this name, 2 wrong use or invalid resource, 3 no daemon runs, or the change failed.',
   examples: [
     'namegate resource set billing-db --address 192.0.2.10 --label app=billing-db --label k8s:team=billing',
     'namegate resource set build-7 --address 2001:db8:7::/64 --label app=build --ttl 2h',

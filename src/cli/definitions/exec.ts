@@ -1,45 +1,48 @@
-// `namegate exec`. In a file of its own, because the program that has this command alone imports it (exec/main.ts).
+// This file defines `namegate exec`. The definition has a file of its own, because exec/main.ts imports this command and no other.
 
 import type { RawCommand } from '../command.ts'
 import { flag, list, text } from './options.ts'
 
 export const EXEC: RawCommand = {
   name: 'exec',
-  summary: 'run a command fenced to the names that it may use',
+  summary: 'run a command that can reach only the names that you allow',
   synopsis: [
     'exec [--allow TARGET[:PORT[/PROTO]]]... [--policy FILE] [OPTIONS] [--] COMMAND [ARGUMENT]...',
   ],
   docs: 'docs/exec.md',
-  about: `Runs a command in namespaces of its own. It may ask for the names that are allowed and connect to the addresses
-that they were answered with; everything else is refused. Needs no daemon, no config file and no root. Files are
-the caller's. docs/exec.md says how it works and what it leaves open.`,
+  about: `Runs a command in its own namespaces. The command can ask for the allowed names and connect to the addresses in
+their answers; everything else is refused. exec needs no daemon, no config file and no root. The command sees the same files as
+the caller. docs/exec.md says how exec works and what it does not prevent.`,
   options: {
     allow: list(
       'TARGET',
-      `names it may ask for and connect to, or an address or prefix; TARGET:PORT and TARGET:PORT/tcp or
-/udp allow less. '*.' is one label, '**.' one or more. Names open no private address. May be repeated`,
+      `name, pattern, address or prefix that the command can reach; with :PORT, :PORT/tcp or :PORT/udp only
+there. '*.' is one DNS label, '**.' one or more. Names open no private address. Can be repeated`,
     ),
-    policy: text('FILE', 'CiliumNetworkPolicy that selects app=exec; besides what --allow says'),
+    policy: text('FILE', 'CiliumNetworkPolicy that selects app=exec; --allow adds rules to it'),
     upstream: list(
       'A:P',
-      'name server, reached from outside; default: those of resolv.conf. May be repeated',
+      'DNS server, which exec asks from outside the sandbox; default: those of resolv.conf. Can be repeated',
     ),
-    audit: flag('refuse nothing, record what would be refused'),
-    suggest: text('FILE', 'write a policy that allows what was asked and reached'),
+    audit: flag('refuse nothing; report what policy would refuse'),
+    suggest: text('FILE', 'write a policy that allows the names asked and the addresses reached'),
     publish: list(
       'PORT',
-      'a TCP port whose connections go to the command: [ADDRESS:]PORT[:INNER]. May be repeated',
+      'forward connections to this TCP port to the command: [ADDRESS:]PORT[:INNER]. Can be repeated',
     ),
     grace: text(
       'TIME',
-      "an address stays usable for so long after its answer's time is over; default 60s",
+      'time for which an address stays allowed after the TTL of its answer; default 60s',
     ),
-    uplink: text('NAME', 'pasta or slirp4netns without root; default: the first that is installed'),
+    uplink: text(
+      'NAME',
+      'without root: pasta or slirp4netns; default: the first that is installed',
+    ),
     json: flag('print the report at the end as one line of JSON on stderr'),
-    quiet: flag('print nothing but why the command was not run'),
+    quiet: flag('print nothing, except the reason if the command could not be run'),
   },
-  exitCodes: `the command's own; 128 + N when signal N ended it; 127 it is not found, 126 it cannot be executed;
-2 wrong use or invalid policy, 3 the sandbox could not be made (then nothing of the command has run).`,
+  exitCodes: `that of the command; 128 + N if signal N ended the command; 127 command not found, 126 command cannot be
+executed; 2 wrong use or invalid policy, 3 the sandbox could not be made, so the command has not run.`,
   examples: [
     "namegate exec --allow '*.packages.example' --allow github.com:443/tcp -- npm ci",
     'namegate exec --audit --suggest policy.yaml -- make test',

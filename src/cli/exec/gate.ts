@@ -1,13 +1,15 @@
-// The gate of `namegate exec`: the daemon's composition root, without files, admin API and metrics. Its listeners and its datapath
-// are in the command's network namespace, by sockets that the launcher opened there; its upstreams are in ours.
+// `makeExecGate` makes the gate of `namegate exec`. The gate is a Daemon without state folder, admin API and metrics. Its listeners and its
+// datapath work in the command's network namespace, through sockets that the launcher opened there. The gate asks upstreams from the
+// caller's namespace.
 
 import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
 import { formatAddress } from '../../core/ip.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import { execConfig } from '../../config/exec-config.ts'
 import { Daemon } from '../../daemon/daemon.ts'
-import { openExecDatapath } from './open-datapath.ts'
-import { systemResolvers } from '../../sources/system-resolvers.ts'
+import { NftablesDatapath } from '../../datapath/nftables/adapter.ts'
+import { configuredPrefixesMax } from '../../enforcement/config-bounds.ts'
+import { systemResolvers } from '../../config/machine.ts'
 import { SILENT } from '../../telemetry/silent.ts'
 import type { Allow } from '../../policy/allow-line.ts'
 import { allowPolicy, EXEC_LABELS, EXEC_NAME, recordingPolicy } from '../../sandbox/allow.ts'
@@ -21,15 +23,15 @@ export interface ExecGateOptions {
   readonly addons: InnerAddons
   readonly allows: readonly Allow[]
   readonly policyFile: string | undefined
-  /** Empty: those of resolv.conf. */
+  /** The upstream servers. If empty, the servers of resolv.conf are used. */
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
   readonly graceMs: number
-  /** What the command sends from. */
+  /** Addresses or prefixes that the command sends from. */
   readonly addresses: readonly string[]
 }
 
-/** Made, with its rules in the command's network namespace; throws InvalidInputError or UnavailableError. */
+/** Makes the gate, and redirects the command's queries to it. Throws InvalidInputError for a faulty policy, else UnavailableError. */
 export function makeExecGate(options: ExecGateOptions): Daemon {
   const { sockets, allows, policyFile, audit, graceMs } = options
   const families = sockets.listeners.map(({ family }) => family)
@@ -37,10 +39,16 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
     target.kind === 'prefix' ? [target.prefix] : [],
   )
   const config = execConfig({ families, policyFile, graceMs, allowedPrefixes })
+  const { limits } = config
   const daemon = new Daemon({
     config,
     log: SILENT,
-    datapath: openExecDatapath(config, options.addons),
+    datapath: new NftablesDatapath({
+      ...options.addons,
+      isAlone: true,
+      prefixesMax: limits.pairs + configuredPrefixesMax(limits),
+      policyEntriesMax: limits['policy-entries'],
+    }),
     servers: serversOf(options.upstreams),
     sockets: sockets.listeners,
   })
@@ -60,7 +68,7 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
   return daemon
 }
 
-/** Until it enforces; the uplink's interface is there by now. Throws as making it does. */
+/** Starts the gate. Resolves when policy is enforced. The uplink's interface must exist before. Throws the same errors as makeExecGate. */
 export async function startExecGate(daemon: Daemon, policyFile: string | undefined): Promise<void> {
   await daemon.start()
   mustSelect(daemon, policyFile)
@@ -83,12 +91,12 @@ function serversOf(given: readonly SocketAddress[]) {
 
 const OWN: ReadonlySet<string> = new Set(['policy exec-allow', 'policy exec-record'])
 
-/** A policy file for somebody else would leave the command with nothing, and nobody would know why. */
+/** Refuses a policy file that does not select the command, because the command could then reach nothing. */
 function mustSelect(daemon: Daemon, policyFile: string | undefined): void {
   if (policyFile === undefined) return
   const [endpoint] = daemon.endpoints.registry
   const policies = endpoint === undefined ? [] : daemon.policies.policiesOf(endpoint.id)
-  // What is given here by name stands under `policy NAME`, not under a path.
+  // For a policy that was given as an object, the field `file` has the text `policy NAME`.
   if (policies.some(({ position }) => !OWN.has(position.file))) return
   throw new InvalidInputError([
     {
@@ -98,7 +106,7 @@ function mustSelect(daemon: Daemon, policyFile: string | undefined): void {
   ])
 }
 
-/** Never a command that nothing fences. */
+/** Throws UnavailableError if the kernel does not enforce policy for the command. */
 function mustEnforce(daemon: Daemon): void {
   const [endpoint] = daemon.endpoints.registry
   const state = endpoint === undefined ? undefined : daemon.datapath.hooks.stateOf(endpoint.id)
@@ -106,5 +114,5 @@ function mustEnforce(daemon: Daemon): void {
   if (state?.kind === 'attached' && refused === 0) return
   const reason =
     refused > 0 ? `the kernel refuses ${refused} entries` : JSON.stringify(state ?? 'no endpoint')
-  throw new UnavailableError(`Cannot fence the command: ${reason}`)
+  throw new UnavailableError(`Cannot enforce policy for the command: ${reason}`)
 }

@@ -1,6 +1,6 @@
-// Runs `namegate exec`: launcher, uplink, gate, command, and the report at the end. Slow steps run side by side: while the launcher
-// makes its namespaces and the uplink comes up, the gate is loaded and made. The command starts last, when the kernel has
-// confirmed the fence; a failure before that ends everything.
+// `runExec` runs `namegate exec`: it starts the launcher, the uplink, the gate and the command. Slow steps run at the same time: the gate
+// is loaded and made while the launcher makes its namespaces and the uplink is opened. The command starts last, after the kernel has
+// confirmed that it enforces policy. If a step before this fails, the run ends without the command.
 
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -15,8 +15,7 @@ import type { Allow } from '../../policy/allow-line.ts'
 import { execFault } from '../../sandbox/faults.ts'
 import { callerNow, hiddenFrom } from '../../sandbox/hidden.ts'
 import { innerAddons } from '../../sandbox/inner-addons.ts'
-import { Launcher, launcherProgram, type LaunchEnd } from '../../sandbox/launcher.ts'
-import type { Publish } from '../../sandbox/publish.ts'
+import { Launcher, launcherProgram, type LaunchEnd, type Publish } from '../../sandbox/launcher.ts'
 import { makeRunFolder, sweepRunFolders, type RunFolder } from '../../sandbox/run-folder.ts'
 import { isPrivileged, ownsTerminal, resolvText } from '../../sandbox/caller.ts'
 import { chooseUserUplink, openUserUplink, type UserUplink } from '../../sandbox/uplink-user.ts'
@@ -29,29 +28,29 @@ export interface ExecOptions {
   readonly policyFile: string | undefined
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
-  /** How long an address stays usable after its answer's time is over. */
+  /** How long an address stays allowed after the TTL of its answer, in milliseconds. */
   readonly graceMs: number
   readonly publish: readonly Publish[]
   readonly uplink: UserUplink | 'veth' | undefined
   readonly command: readonly string[]
-  /** Why the command was not run. */
+  /** Writes the reason if the command was not run. */
   readonly say: (text: string) => void
-  /** What else may be of interest. */
+  /** Writes a note. With `--quiet` it writes nothing. */
   readonly note: (text: string) => void
 }
 
 export interface ExecResult {
   readonly code: number
-  /** Undefined when the command did not run. */
+  /** What the command asked and reached. Undefined if the command did not run. */
   readonly recorder: Recorder | undefined
 }
 
-/** Signals that are passed on to the command. */
+/** Signals that this process sends on to the command. */
 const FORWARDED = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2'] as const
 const LOOK_MS = 1000
 const SIGNAL_BASE = 128
 
-/** Resolves with the exit code; throws InvalidInputError, UnavailableError. */
+/** Runs the command, and resolves when it has ended. Throws InvalidInputError or UnavailableError if the command could not be started. */
 export async function runExec(options: ExecOptions): Promise<ExecResult> {
   const folder = makeRunFolder(loadPosix())
   const undo: Undo = [() => folder.remove()]
@@ -98,19 +97,19 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   const { addresses } = uplink
   const daemon = makeExecGate({ ...options, sockets, addons, addresses })
   undo.push(() => daemon.stop())
-  // The fence names the interface: it is there when the routes are.
+  // The datapath attaches to the uplink's interface, which exists when the uplink is ready.
   const over = await Promise.race([uplink.ready, launcher.ended])
   if (over !== undefined) return notRun(over, options)
   await startExecGate(daemon, options.policyFile)
   const recorder = await record(daemon, addons.conntrack, undo)
   launcher.go()
-  // The command's mounts hold what they need of it: nothing stays behind, whatever ends us from here on.
+  // When the command has started, its mounts keep the files that it needs. The folder is removed then, so that it cannot stay behind.
   void launcher.started.then(() => {
     folder.remove()
     sweepRunFolders(loadPosix(), systemClock)
   })
   const end = await launcher.ended
-  // What was refused last is not read yet.
+  // Reads the last refused packets and records them.
   daemon.housekeeping.look()
   recorder.look()
   return end.kind === 'failed' ? notRun(end, options) : { code: codeOf(end), recorder }
@@ -121,15 +120,15 @@ function openUplink(options: ExecOptions, pid: number, privileged: boolean): Upl
   const { uplink, note } = options
   if (privileged) {
     if (uplink !== undefined && uplink !== 'veth') {
-      throw new UnavailableError(`Cannot connect by ${uplink} as root: root has veth`)
+      throw new UnavailableError(`Cannot use --uplink ${uplink} as root: as root, exec uses veth`)
     }
     return openVeth({ ...shared, run: runTool, number: process.pid % BLOCKS, say: note })
   }
-  if (uplink === 'veth') throw new UnavailableError('Cannot connect by veth: it takes root')
+  if (uplink === 'veth') throw new UnavailableError('Cannot use --uplink veth: it needs root')
   return openUserUplink(chooseUserUplink(uplink), shared)
 }
 
-/** Looks at what happens until the end. */
+/** Makes the recorder, which reads flows and connections once a second until the run ends. */
 async function record(daemon: Daemon, conntrack: ConntrackAddon, undo: Undo): Promise<Recorder> {
   const [{ Recorder: Made }, { Conntrack }] = await Promise.all([
     import('../../sandbox/record.ts'),
@@ -150,12 +149,15 @@ function notRun(end: LaunchEnd, { say }: ExecOptions): ExecResult {
   return { code, recorder: undefined }
 }
 
-/** As shells have it. */
+/** Returns the exit code that a shell would report. */
 function codeOf(end: Exclude<LaunchEnd, { readonly kind: 'failed' }>): number {
   return end.kind === 'exit' ? end.code : SIGNAL_BASE + end.signal
 }
 
-/** Signals for us are the command's; when ^Z stops it we stop too, so that the caller's shell sees it. */
+/**
+ * Sends signals on to the command. When ^Z stops the command, this process stops too, so that the caller's shell notices. Returns a
+ * function that removes the handlers of signals.
+ */
 function forwardSignals(launcher: Launcher, foreground: boolean): () => void {
   const forward = (_name: NodeJS.Signals, number: number): void => launcher.signal(number)
   for (const name of FORWARDED) process.on(name, forward)

@@ -1,6 +1,6 @@
-// A node without a daemon: the core that a daemon has, in memory, with policies, endpoints and resources from files in
-// force. What it is asked it answers by the daemon's own code. Nothing is learned here, so a question never changes what
-// the next one gets. Room is made for what is given only.
+// An OfflineNode simulates a node, without a daemon. It is the core of a daemon in memory, where policies, endpoints and resources of files
+// are in force. It answers questions with the daemon's own code. It learns nothing, so a question does not change later results. Its tables
+// have room only for the given input.
 
 import type { Config } from '../../config/config.ts'
 import { EndpointControl, type EndpointRecord } from '../../enforcement/endpoint-control.ts'
@@ -18,7 +18,7 @@ import { openDatapath } from '../../daemon/open-datapath.ts'
 import { PortResolver, portNamesOf, type PortName } from '../../policy/compile/named-ports.ts'
 import type { Policy } from '../../policy/rule.ts'
 
-/** With ports that policies may call by name. */
+/** The named ports of an endpoint or resource, which policies can use by name. */
 interface Named {
   readonly ports?: readonly PortName[]
 }
@@ -29,7 +29,7 @@ export interface OfflineInput {
   readonly endpoints: readonly (EndpointRecord & Named)[]
   readonly resources: readonly (Resource & Named)[]
   readonly nodeAddresses: readonly Prefix[]
-  /** Labels of each endpoint that questions are about. */
+  /** The labels of each endpoint that a question is about. */
   readonly askers: readonly (readonly string[])[]
 }
 
@@ -48,9 +48,9 @@ export class OfflineNode {
     const config = withRoom(rest.config, policies, all, resources)
     const datapath = openDatapath(config)
     const restored = datapath.start()
-    this.core = makeCore(config, systemClock, datapath, restored, nodeAddresses)
+    this.core = makeCore({ config, clock: systemClock, datapath, restored, nodeAddresses })
     const { core } = this
-    // Numbers are there for both families, as on a node whose endpoints have both.
+    // Both address families are used, as on a node whose endpoints have addresses of both.
     this.policies = makePolicies(config, core, [4, 6])
     const endpointsMax = all.length + 1
     const control = { core, policies: this.policies, restored, nodeAddresses, endpointsMax }
@@ -63,7 +63,7 @@ export class OfflineNode {
     transition.finish()
   }
 
-  /** What an endpoint with these labels, one of the askers, is told. */
+  /** Answers a question about an endpoint with these labels. `labels` must be among the `askers` of the input. */
   explain(labels: readonly string[], question: Question): Explanation {
     const asker = this.endpoints.registry.byName(nameOf(labels))
     invariant(asker !== undefined, 'questions are about endpoints that were named')
@@ -73,17 +73,17 @@ export class OfflineNode {
   }
 }
 
-/** No endpoint of a file has such a name. */
+/** Returns a name for the endpoint with these labels. An endpoint of a file cannot have such a name. */
 function nameOf(labels: readonly string[]): string {
   return `{${[...labels].sort().join(',')}}`
 }
 
-/** Without addresses: a question may be about any there is. */
+/** Returns an endpoint with these labels. It has no address, because a question can be about any address. */
 function askerOf(name: string, labels: readonly string[]): EndpointRecord {
   return { name, labels, addresses: [], hook: { kind: 'none' }, audit: false }
 }
 
-/** The config with tables for what there is, in memory. */
+/** Returns the config with the memory datapath, and with tables as large as the input needs. */
 function withRoom(
   config: Config,
   policies: readonly Policy[],
@@ -112,6 +112,6 @@ function withRoom(
     selectors: selectors + PAIRS,
     resources: prefixes,
   }
-  const { adoptExistingMs } = config.datapath
-  return { ...config, limits, datapath: { kind: 'memory', adoptExistingMs } }
+  const { adoptExistingMs, pinPath } = config.datapath
+  return { ...config, limits, datapath: { kind: 'memory', adoptExistingMs, pinPath } }
 }

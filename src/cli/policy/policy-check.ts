@@ -1,5 +1,5 @@
-// `namegate policy check`: validates policy files and folders without a daemon. Faults go to stdout, one a
-// line, in the form that editors and CI systems jump to.
+// `runPolicyCheck` runs `namegate policy check`. The command validates policy files and folders without a daemon. It prints faults to
+// stdout, one per line, in the form `file:line:column: message`, which editors and CI systems understand.
 
 import { findPolicyFiles, readTextFile } from '../../config/files.ts'
 import { formatFault, type Fault, type Position } from '../../core/errors.ts'
@@ -14,9 +14,10 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
+import { namedConfigFile } from '../config-file.ts'
 
 export function runPolicyCheck(read: ParsedArguments, output: CommandOutput): number {
-  const file = read.texts.get('config')
+  const file = namedConfigFile(read.texts.get('config'))
   if (read.positionals.length === 0 && file === undefined) {
     return read.wrong('policy check needs at least one PATH, or --config')
   }
@@ -38,11 +39,11 @@ export function runPolicyCheck(read: ParsedArguments, output: CommandOutput): nu
 
 interface Checked {
   readonly faults: readonly Fault[]
-  /** Policies of the files without faults. */
+  /** Number of policies in the files without faults. */
   readonly policies: number
-  /** Files without faults. */
+  /** Number of files without faults. */
   readonly files: number
-  /** Whether everything could be read. */
+  /** True if every file and folder could be read. */
   readonly isWhole: boolean
 }
 

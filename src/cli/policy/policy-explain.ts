@@ -1,4 +1,5 @@
-// `namegate policy explain`: may an endpoint with these labels ask a name or connect, and why; from files alone.
+// `runPolicyExplain` runs `namegate policy explain`. The command prints whether an endpoint with the given labels can ask a name or
+// connect, and why. It reads only files.
 
 import { existsSync } from 'node:fs'
 import type { Explanation } from '../../explain/explanation.ts'
@@ -12,7 +13,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { OfflineNode } from './offline-node.ts'
-import { noteDefaults, policyPaths, readWorld } from './read-world.ts'
+import { noteWorld, policyPaths, readWorld } from './read-world.ts'
 import { formatPairs } from '../table.ts'
 
 const OR_ASK = 'or a question such as --ask NAME'
@@ -35,7 +36,7 @@ export function runPolicyExplain(read: ParsedArguments, output: CommandOutput): 
   if (asked.kind === 'bad') return read.wrong(`--${asked.field}: ${asked.reason}`)
   const world = readWorld(read, paths)
   if (typeof world === 'string') return read.wrong(world)
-  noteDefaults(read, world, output)
+  noteWorld(world, output)
   const node = new OfflineNode({ ...world, askers: [labels.labels] })
   const found = node.explain(labels.labels, asked.question)
   output.stdout(read.texts.has('output') ? toJson(found) : formatExplanation(found))

@@ -1,4 +1,5 @@
-// `namegate policy lint`: what is valid in policy files but hardly meant. No daemon is asked.
+// `runPolicyLint` runs `namegate policy lint`. The command reports rules that are valid, but probably not what their author meant. It reads
+// only files.
 
 import { parseYamlDocument } from '../../documents/yaml-source.ts'
 import { defaultConfig, loadConfig } from '../../config/load.ts'
@@ -18,13 +19,14 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
+import { namedConfigFile } from '../config-file.ts'
 import { goodItems, readEndpoints, readPolicies, readResources } from './read-policies.ts'
 
 export function runPolicyLint(read: ParsedArguments, output: CommandOutput): number {
   if (read.positionals.length === 0) {
     return read.wrong('policy lint needs at least one PATH')
   }
-  const file = read.texts.get('config')
+  const file = namedConfigFile(read.texts.get('config'))
   const config = file === undefined ? defaultConfig() : loadConfig(file)
   const notes: Fault[] = []
   const policies = goodItems(readPolicies(read.positionals, config.policies, notes))
@@ -47,8 +49,8 @@ export function runPolicyLint(read: ParsedArguments, output: CommandOutput): num
   })
   if (read.texts.has('output')) output.stdout(toJson(findings.map(toRow)))
   else output.stdout(findings.map(formatFinding).join(''))
-  if (files === undefined) output.stderr('not looked for: selects-nothing (no --endpoints)\n')
-  if (chains === undefined) output.stderr('not looked for: cname-target (no --chains)\n')
+  if (files === undefined) output.stderr('not checked: selects-nothing (no --endpoints)\n')
+  if (chains === undefined) output.stderr('not checked: cname-target (no --chains)\n')
   return findings.length === 0 ? EXIT_OK : EXIT_NEGATIVE
 }
 
@@ -63,7 +65,7 @@ function namesOf(policies: readonly Policy[]): readonly NameList[] {
   return lists
 }
 
-/** A mapping from names to the names of their chains. */
+/** Reads the file of --chains, a mapping from each name to the names in its CNAME chain. Throws InvalidInputError with its faults. */
 function readChains(file: string): Aliases {
   const text = readTextFile(file)
   if (text.kind === 'bad') throw new InvalidInputError([text.fault])

@@ -1,4 +1,4 @@
-// `namegate policy suggest`: a policy from recorded flows, of one node or many.
+// `runPolicySuggest` runs `namegate policy suggest`. The command suggests policies from the recorded flows of one or more nodes.
 
 import { InvalidInputError, UnavailableError, type Fault } from '../../core/errors.ts'
 import { parseAddress } from '../../core/ip.ts'
@@ -9,18 +9,17 @@ import { labelKeyFault, labelValueFault } from '../../policy/match/labels.ts'
 import { LabelGroups, type Group } from '../../suggest/label-groups.ts'
 import { isEmpty, suggest } from '../../suggest/suggest.ts'
 import { openClient } from '../client.ts'
-import { CONFIG_FILES, findConfigFile } from '../config-file.ts'
+import { CONFIG_FILES, findConfigFile, readConfig } from '../config-file.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { judgesOf, WANTS_ALL } from './judge-needs.ts'
-import { readConfig } from '../read-config.ts'
 import { readFlowFiles, readFlows } from './read-flows.ts'
 import { readWorld } from './read-world.ts'
 import { printSuggestions, type Suggested } from './print-suggestions.ts'
 
-/** Past so many siblings nobody reads a list of names. */
+/** The default of --collapse. From this number of siblings on, the list of names would be too long to read. */
 const COLLAPSE_FROM = 64
 const WITHOUT_POLICIES =
-  'without --config or --policies nobody knows what is allowed already: it is suggested, too'
+  'no --config and no --policies: names and addresses that policies allow already are suggested, too'
 const FORMATS = ['policy', 'allow-list'] as const
 
 export async function runPolicySuggest(
@@ -42,7 +41,7 @@ export async function runPolicySuggest(
       `--format: found ${JSON.stringify(texts.get('format'))}, expected policy or allow-list`,
     )
   }
-  const config = readConfig(texts.get('config'))
+  const config = await readConfig(texts.get('config'))
   const paths = policiesOf(read, files.length > 0, config)
   if (typeof paths === 'string') return wrong(paths)
   const world = readWorld(read, paths)
@@ -73,7 +72,10 @@ export async function runPolicySuggest(
   return EXIT_OK
 }
 
-/** Of a daemon that is asked, those of its config, unless they are named; or why nobody knows them. */
+/**
+ * Returns the paths of the policies that are in force. --policies names them. Without this option, --flows and --socket, they are the
+ * policies of the daemon's config. Returns the fault as text if there is no config.
+ */
 function policiesOf(
   { lists, texts }: ParsedArguments,
   hasFiles: boolean,
@@ -93,17 +95,17 @@ async function readFiles(
   output: CommandOutput,
 ): Promise<readonly string[]> {
   const waits = (file: string): void =>
-    output.stderr(`namegate: ${file}: nothing came yet: waiting for somebody to write to it\n`)
+    output.stderr(`namegate: ${file}: still empty: waiting for a program that writes to it\n`)
   return await readFlowFiles(files, (line) => groups.add(line), waits)
 }
 
-/** Gives no notes: what a daemon sends is whole. */
+/** Reads the flows of the daemon into `groups`. Returns no notes, because every line of a daemon is complete. */
 async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<readonly string[]> {
   const client = await openClient(read)
   const faults: Fault[] = []
   const open = async (path: string): Promise<AsyncIterable<string>> => await client.open(path)
   const pieces = await open('/v1/flows/kept').catch(async (error: unknown) => {
-    // One that keeps none on disk has the last ones in memory.
+    // A daemon that keeps no flows on disk still has the latest flows in memory.
     if (error instanceof UnavailableError) return await open('/v1/flows')
     throw error
   })
@@ -112,24 +114,24 @@ async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<r
   return []
 }
 
-/** What one should know besides. */
+/** Returns notes about flows for which there is no rule. */
 function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly string[] {
   const notes: string[] = []
   const { denied, lost, others } = groups
-  const told = (count: number, one: string, many: string): void => {
+  const note = (count: number, one: string, many: string): void => {
     if (count > 0) notes.push(count === 1 ? `1 ${one}` : `${count} ${many}`)
   }
-  told(
+  note(
     lost,
     'flow was not recorded: something may be missing',
     'flows were not recorded: something may be missing',
   )
-  told(
+  note(
     denied,
     'flow that policy denied is not suggested',
     'flows that policy denied are not suggested',
   )
-  told(others, 'line is about other endpoints', 'lines are about other endpoints')
+  note(others, 'line is about other endpoints', 'lines are about other endpoints')
   for (const { group, suggestion } of all) {
     if (!canBeSelected({ group }) && !isEmpty(suggestion)) {
       const rules = [suggestion.asked, ...suggestion.rules]
@@ -141,7 +143,7 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly strin
   return notes
 }
 
-/** A policy without labels would select every endpoint. */
+/** Returns false for endpoints without labels, because a policy without labels would select every endpoint. */
 function canBeSelected({ group }: { readonly group: Group }): boolean {
   return group.selector.size > 0
 }
@@ -151,7 +153,7 @@ function isGuarded(guard: Guard, text: string): boolean {
   return address !== undefined && guard.isGuarded(address.family, address.octets, 0)
 }
 
-/** `matchLabels`, undefined for all endpoints, or what is wrong. */
+/** Returns the labels of --labels as a selector. Undefined, for all endpoints, without the option. Returns the fault as text. */
 function labelsIn(
   text: string | undefined,
 ): { readonly matchLabels: ReadonlyMap<string, string> } | undefined | string {

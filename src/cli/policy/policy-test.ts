@@ -1,4 +1,5 @@
-// `namegate policy test`: expectations of a file against policies, without a daemon. For the CI of who writes policies.
+// `runPolicyTest` runs `namegate policy test`. The command compares the expectations of a file with what policies allow and deny, without a
+// daemon, for use in CI jobs.
 
 import { readTextFile } from '../../config/files.ts'
 import type { Explanation } from '../../explain/explanation.ts'
@@ -12,7 +13,7 @@ import {
 } from '../command.ts'
 import { OfflineNode } from './offline-node.ts'
 import { parsePolicyTest, type Expectation, type PolicyTest } from './policy-test-file.ts'
-import { noteDefaults, readWorld } from './read-world.ts'
+import { noteWorld, readWorld } from './read-world.ts'
 import { cleanCell } from '../table.ts'
 
 interface Outcome {
@@ -38,7 +39,7 @@ export function runPolicyTest(read: ParsedArguments, output: CommandOutput): num
     }
     const world = readWorld({ ...read, lists }, paths)
     if (typeof world === 'string') return read.wrong(world)
-    noteDefaults(read, world, output)
+    noteWorld(world, output)
     const askers = test.expectations.map(({ labels }) => labels)
     const node = new OfflineNode({ ...world, askers })
     outcomes.push(...test.expectations.map((expectation) => check(node, expectation)))
@@ -64,7 +65,7 @@ function check(node: OfflineNode, expectation: Expectation): Outcome {
   return { expectation, found, holds: found.verdict === verdict && made }
 }
 
-/** The place, what was asked by whom, and a diff. */
+/** Returns the text for an expectation that does not hold: its place, labels and question, and then the expected and the found verdict. */
 function formatFailed({ expectation, found }: Outcome): string {
   const { position, written, asked, verdict, policy } = expectation
   const place = `${position.file}:${position.line}:${position.column}`

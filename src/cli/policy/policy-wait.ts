@@ -1,5 +1,6 @@
-// `namegate policy wait`: until the datapath enforces a revision of policies completely.
+// `runPolicyWait` runs `namegate policy wait`. The command waits until the datapath completely enforces a revision of policies.
 
+import type { WaitedStatus } from '../../admin/wait.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import { openClient } from '../client.ts'
 import {
@@ -9,7 +10,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { fieldsOf, numberOf } from '../fields.ts'
+import { fieldsOf, numberOf, type PartOf } from '../fields.ts'
 
 const TIMEOUT_MS = 30_000
 
@@ -22,10 +23,10 @@ export async function runPolicyWait(read: ParsedArguments, output: CommandOutput
   const timeout = timeoutOf(read.texts.get('timeout'))
   if (typeof timeout === 'string') return read.wrong(`--timeout: ${timeout}`)
   const path = `/v1/status?realized=${revision ?? 'wanted'}&timeout=${timeout}`
-  const status = fieldsOf(await (await openClient(read)).get(path))
-  const wanted = numberOf(status['waitedFor'])
-  const desired = numberOf(status['policyRevision'])
-  const realized = numberOf(status['realizedRevision'])
+  const status: PartOf<WaitedStatus> = fieldsOf(await (await openClient(read)).get(path))
+  const wanted = numberOf(status.waitedFor)
+  const desired = numberOf(status.policyRevision)
+  const realized = numberOf(status.realizedRevision)
   const isRealized = realized >= wanted
   const numbers = `${desired} desired, ${realized} realized`
   const words = `revision ${wanted} ${isRealized ? 'is' : 'is not'} realized: ${numbers}\n`
@@ -34,7 +35,7 @@ export async function runPolicyWait(read: ParsedArguments, output: CommandOutput
   return isRealized ? EXIT_OK : EXIT_NEGATIVE
 }
 
-/** Milliseconds, or what is wrong. */
+/** Returns the time of --timeout in milliseconds. Returns the fault as text if the value is wrong. */
 function timeoutOf(text: string | undefined): number | string {
   return text === undefined
     ? TIMEOUT_MS

@@ -1,20 +1,21 @@
-// Suggested policies as `policy suggest` prints them: policy documents, an allow-list, or JSON. The same suggestions give the same
-// text, whenever it is printed.
+// `printSuggestions` prints the suggestions of `policy suggest` as policy documents, an allow-list, or JSON. Equal suggestions give equal
+// texts.
 
 import type { NamesAndPatterns } from '../../suggest/collapse.ts'
 import { allOf, type Evidence } from '../../suggest/evidence.ts'
-import { formatAllowList } from '../../suggest/format-allow-list.ts'
-import { formatPolicy, namespaceOf, selectorOf } from '../../suggest/format-policy.ts'
+import { formatAllowList, formatPolicy, namespaceOf, selectorOf } from '../../suggest/format.ts'
 import type { Group } from '../../suggest/label-groups.ts'
 import type { SuggestedPeer } from '../../suggest/peers.ts'
 import type { Suggestion } from '../../suggest/suggest.ts'
 import { toJson, type CommandOutput } from '../command.ts'
 
+/** A suggestion, with the group of endpoints that it is for. */
 export interface Suggested {
   readonly group: Group
   readonly suggestion: Suggestion
 }
 
+/** Prints all suggestions to stdout, in the given format. */
 export function printSuggestions(
   all: readonly Suggested[],
   format: 'policy' | 'allow-list' | 'json',
@@ -54,7 +55,7 @@ function headingOf({ asked, rules }: Suggestion): readonly string[] {
   return [`Suggested by namegate from ${all.words}.`, 'Read it before you use it.']
 }
 
-/** `suggested-shop`, with a number where two have the same. */
+/** Returns a name such as `suggested-shop`. If the name is taken in the namespace, adds a number. Adds the name to `taken`. */
 function nameFor({ namespace, selector }: Group, taken: Set<string>): string {
   const words = [...selector].map(([key, value]) => (value === '' ? key : value)).join('-')
   const slug = words

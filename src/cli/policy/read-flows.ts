@@ -1,5 +1,6 @@
-// Recorded flows as a command reads them: files, folders as the daemon keeps them, or what a daemon sends. Line by line, whatever
-// the size. Faults of all files are gathered, up to a bound; a last line that was cut short, as by a crash, is told and passed over.
+// This file reads recorded flows line by line, from files, from the folder where a daemon keeps flows, or from a daemon. It collects the
+// faults of all files, up to a bound. If the last line of a file is not complete, for example after a crash, the line is reported and left
+// out.
 
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -15,8 +16,9 @@ const FAULTS_MAX = 20
 const WAIT_MS = 1000
 
 /**
- * Reads all; throws InvalidInputError with what is wrong. Gives notes about what was passed over. `onWait` is told of a file of
- * which nothing came for a second, such as a pipe that nobody writes to: it is waited for.
+ * Reads all files, and calls `take` for each line. Returns notes about lines that were left out. Throws InvalidInputError with the faults.
+ * If nothing can be read from a file for a second, for example from a pipe without a writer, calls `onWait` with the file's name. The
+ * reader then continues to wait.
  */
 export async function readFlowFiles(
   paths: readonly string[],
@@ -40,7 +42,7 @@ export async function readFlowFiles(
   return notes
 }
 
-/** The same pieces; `onWait` is called when the first one takes longer than a second. */
+/** Yields the same pieces. Calls `onWait` if the first piece does not arrive within a second. */
 async function* begun(pieces: AsyncIterable<unknown>, onWait: () => void): AsyncIterable<unknown> {
   const timer = systemClock.after(WAIT_MS, onWait)
   try {
@@ -53,7 +55,7 @@ async function* begun(pieces: AsyncIterable<unknown>, onWait: () => void): Async
   }
 }
 
-/** Reads one stream of lines; gives a note when the last one was cut short. */
+/** Reads one stream of lines, and adds its faults to `faults`. Returns a note if the last line is not complete. */
 export async function readFlows(
   pieces: AsyncIterable<unknown>,
   file: string,
@@ -67,7 +69,7 @@ export async function readFlows(
     if (line.trim() === '') return undefined
     const parsed = parseFlowLine(line)
     if (parsed.kind !== 'bad') take(parsed)
-    else if (isLast) return `${file}:${number}: the last line is cut short and passed over`
+    else if (isLast) return `${file}:${number}: the last line is incomplete and is left out`
     else if (faults.length < FAULTS_MAX) {
       const position = { file, line: number, column: 1 }
       faults.push({ position, message: parsed.reason })
@@ -82,7 +84,7 @@ export async function readFlows(
   return rest === '' ? undefined : read(rest, true)
 }
 
-/** A folder stands for the files that a daemon kept in it. */
+/** Returns the files of a path: the path itself, or the files of flows in a folder. */
 async function filesOf(path: string, faults: Fault[]): Promise<readonly string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path]

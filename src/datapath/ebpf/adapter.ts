@@ -1,5 +1,6 @@
-// The eBPF datapath: the port on pinned kernel maps and the programs that read them. When `commit` returns, the kernel judges by
-// that commit. State lives in the kernel; this process keeps only what it needs to find the state again (endpoints and their hooks).
+// EbpfDatapath implements the datapath with pinned kernel maps and the programs that read them. When `commit` returns, the kernel
+// judges by that commit. The kernel holds the state. This process keeps only what it needs to find the state again (endpoints and
+// their hooks).
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,6 +31,7 @@ import { readCounters } from './maps/reports.ts'
 import { ReadAhead, readDump, readDumpInSlices } from './maps/dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './maps/entries.ts'
 import { Fixtures } from './fixtures.ts'
+import type { Hooks } from './hooks/hooks.ts'
 import { listIntercepted, writeIntercepted, writeListeners } from './maps/exceptions.ts'
 import {
   decodeMode,
@@ -42,7 +44,7 @@ import {
 import { detachAll } from './break-glass.ts'
 import { openRunning, programOf, type EbpfOptions, type Running } from './running.ts'
 
-/** What the programs return for a packet to be dropped: TC_ACT_SHOT, and 0. */
+/** What the programs return for a packet to be dropped: TC_ACT_SHOT on an interface, 0 on a cgroup. */
 const TC_DROP = 2
 const CGROUP_DROP = 0
 
@@ -68,7 +70,7 @@ export class EbpfDatapath implements Datapath {
       this.#listeners = listeners
       writeListeners(this.#on().maps.ng_listeners, listeners)
     },
-    // The hooks never see traffic of namegate itself.
+    // The hooks never see namegate's own traffic.
     setOwn: () => undefined,
     setIntercepted: (interfaces) =>
       writeIntercepted(this.#options.bpf, this.#on().maps.ng_intercepted, interfaces),
@@ -155,7 +157,7 @@ export class EbpfDatapath implements Datapath {
     return failures.length === 0 ? COMMITTED : failures
   }
 
-  /** A commit is in force when `commit` returns. */
+  /** Never calls back, because a commit is in force when `commit` returns. */
   onCommitted(): void {}
 
   dump(): DatapathDump {
@@ -166,13 +168,20 @@ export class EbpfDatapath implements Datapath {
     return readDumpInSlices(this.#on().maps)
   }
 
-  /** Whether interfaces are closed before their programs are attached. */
+  /** Returns the first wanted interface that has the programs of another running daemon, and that daemon's pin path. */
+  takenInterface(isWanted: (name: string) => boolean): ReturnType<Hooks['takenInterface']> {
+    return this.#on().hooks.takenInterface(isWanted)
+  }
+
+  /** Returns whether the gate closes interfaces before their programs are attached. */
   gateState(): HookState {
     return this.#on().gate.state
   }
 
-  /** Runs the kernel's program, with all its effects, on an Ethernet frame that an endpoint sends (`from`) or receives (`to`). This
-   *  process must be a member of a cgroup endpoint's cgroup. */
+  /**
+   * Runs the kernel's program, with all its effects, on an Ethernet frame that an endpoint sends (`from`) or receives (`to`). For
+   * a cgroup endpoint, this process must be a member of the cgroup.
+   */
   judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
     const { hooks } = this.#on()
     const key = hooks.placeOf(endpoint)
@@ -182,7 +191,7 @@ export class EbpfDatapath implements Datapath {
     return this.judgeAt(key?.id ?? 0, direction, frame)
   }
 
-  /** The same for an interface, with or without an endpoint. */
+  /** Does the same as `judge` for an interface, with or without an endpoint. */
   judgeAt(ifindex: number, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
     return this.#runs(`ng_tc_${direction}`, frame, ifindex) === TC_DROP ? 'drop' : 'pass'
   }

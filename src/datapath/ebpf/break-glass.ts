@@ -1,5 +1,5 @@
-// Break-glass mode and removal with the pins alone, without a daemon: reads and sets the mode, and takes all enforcement away. A few system
-// calls each, so that both work while a machine is in trouble.
+// This file reads and sets the mode and removes all enforcement, by the pins alone and without a daemon (break-glass mode). Each
+// function makes a few system calls, so it also works while a machine is in trouble.
 
 import { existsSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,13 +7,14 @@ import { UnavailableError } from '../../core/errors.ts'
 import { errnoName, type Bpf } from '../../native/native.ts'
 import type { Mode } from '../entries.ts'
 import { detach } from './hooks/attach.ts'
+import { TcPrograms } from './hooks/tc-programs.ts'
 import { linkDirectory, pinDirectory } from './maps/bpffs.ts'
 import { KernelMap } from './maps/kernel-map.ts'
 import { layoutsIn } from './maps/layouts.ts'
 import { decodeHookKey, decodeMode, encodeMode, encodeNumber, type MapName } from './maps/layout.ts'
 
 const ENOENT = -2
-/** Removed before the first program, so that a running daemon sees that enforcement is removed on purpose. */
+/** Removed before the first program, so that a running daemon recognizes that enforcement is removed on purpose. */
 const FIRST_TO_GO: MapName = 'ng_mode'
 
 export function readPinnedMode(bpf: Bpf, pinPath: string): Mode {
@@ -31,22 +32,25 @@ export function setPinnedMode(bpf: Bpf, pinPath: string, mode: Mode): void {
   }
 }
 
-/** Whether enforcement is being removed or was removed; the daemon then repairs nothing. */
+/** True while enforcement is being removed, and after. The daemon then repairs nothing. */
 export function isBeingDetached(pinPath: string): boolean {
   return !existsSync(join(pinDirectory(pinPath), FIRST_TO_GO))
 }
 
-/** Takes the programs off every interface and cgroup, then removes the pins. Returns how many hooks there were;
- *  nothing there is no error. */
+/**
+ * Removes the programs of this pin path from every interface and cgroup, then removes the pins. Returns how many hooks had
+ * programs. It is no error if nothing is there.
+ */
 export function detachAll(bpf: Bpf, pinPath: string): number {
   const links = linkDirectory(pinPath)
+  const tc = new TcPrograms(bpf, pinPath, () => true)
   let hooks = 0
   rmSync(join(pinDirectory(pinPath), FIRST_TO_GO), { force: true })
   const fd = bpf.openPin(join(pinDirectory(pinPath), 'ng_endpoints'))
   if (fd < 0 && fd !== ENOENT) throw refused(pinPath, fd)
   if (fd >= 0) {
     new KernelMap(bpf, 'ng_endpoints', fd).forEach((keys, at) => {
-      detach(bpf, links, decodeHookKey(keys, at))
+      detach(tc, links, decodeHookKey(keys, at))
       hooks++
     })
     bpf.close(fd)
@@ -92,6 +96,6 @@ function removeIfEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // Absent, or not empty because of files of another program.
+    // The folder is absent, or has files of another program.
   }
 }

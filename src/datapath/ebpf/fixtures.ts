@@ -1,12 +1,13 @@
-// Compares programs, listeners, names and limits as this process made them with what the kernel has now. Nothing differs while pins are gone:
-// then `namegate datapath detach` takes enforcement away on purpose, and a daemon that repaired it would undo that.
+// Fixtures compares programs, listeners, names and limits as this process made them with what the kernel has now. While pins are
+// gone it reports no difference. Then `namegate datapath detach` is removing enforcement on purpose, and a repair would undo
+// that.
 //
 // Cost: two queries of about 20 us for each interface.
 
 import { formatAddress } from '../../core/ip.ts'
 import type { ListenerEntry } from '../entries.ts'
 import type { FixtureDifference, FixtureMap, FixtureScope } from '../repair.ts'
-import { carriesCgroup, carriesInterface } from './hooks/attach.ts'
+import { carriesCgroup } from './hooks/attach.ts'
 import { keyOf, keyText, type KernelMap } from './maps/kernel-map.ts'
 import {
   decodeEndpoint,
@@ -61,18 +62,18 @@ export class Fixtures {
     const { entry, key, state } = placed
     if (entry === undefined || key === undefined || state.kind !== 'attached') return
     const { hook } = entry
-    const { hooks, links, programs } = this.#running
+    const { hooks, links, programs, tc } = this.#running
     const mend = (): void => hooks.rewrite(entry, placed.sources)
     if (hook.kind === 'cgroup' && !carriesCgroup(links, key)) {
       yield difference('cgroup', hook.path, PROGRAMS, null, mend)
     } else if (hook.kind === 'interface' && isAsked(key.id)) {
-      const isRight = carriesInterface(this.#options.bpf, programs, key.id, hook.side)
+      const isRight = tc.carries(programs, key.id, hook.side)
       if (!isRight) yield difference('tc', hook.name, PROGRAMS, null, mend)
     }
   }
 
   *#ofFence(ifindex: number, name: string): Generator<FixtureDifference, void> {
-    const { hooks, maps, programs } = this.#running
+    const { hooks, maps, programs, tc } = this.#running
     const mend = (): void => hooks.fences.putBack(ifindex)
     const octets = maps.ng_endpoints.get(encodeHookKey({ kind: 'interface', id: ifindex }))
     if (octets === undefined || !decodeEndpoint(octets, 0).fenced) {
@@ -81,7 +82,7 @@ export class Fixtures {
     }
     const side = hooks.fences.sideOf(name)
     if (side === undefined) return
-    const isRight = carriesInterface(this.#options.bpf, programs, ifindex, side)
+    const isRight = tc.carries(programs, ifindex, side)
     if (!isRight) yield difference('tc', name, PROGRAMS, null, mend)
   }
 
@@ -97,7 +98,7 @@ export class Fixtures {
   }
 }
 
-/** Of a map whose keys alone count. */
+/** Differences of a map in which only the keys matter. */
 function* keyDifferences(
   name: 'ng_listeners' | 'ng_gate',
   map: KernelMap,

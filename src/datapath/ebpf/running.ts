@@ -1,4 +1,5 @@
-// The parts of the eBPF datapath between `start` and `stop`: the loaded object with its maps, and the writers of the maps.
+// Running has the parts of the eBPF datapath that exist between `start` and `stop`: the loaded object with its maps, and the
+// writers of the maps.
 
 import type { Bpf, LoadedObject, Posix } from '../../native/native.ts'
 import { Adopted } from './maps/adopted.ts'
@@ -8,20 +9,23 @@ import { Events } from './maps/reports.ts'
 import { Gate } from './hooks/gate.ts'
 import { Hooks } from './hooks/hooks.ts'
 import { encodeNumber } from './maps/layout.ts'
-import { openMaps, type KernelMaps } from './maps/maps.ts'
+import { openMaps, type KernelMaps } from './maps/kernel-map.ts'
 import { Peers } from './maps/peers.ts'
 import { loadProgram, type MapSizes } from './program.ts'
 import { Sources } from './maps/sources.ts'
+import { TcPrograms } from './hooks/tc-programs.ts'
 
 export interface EbpfOptions {
   readonly bpf: Bpf
   readonly posix: Posix
   readonly pinPath: string
-  /** Map sizes other than the object's own; pinned maps keep theirs. */
+  /** Returns true if a process holds the lock of another pin path. */
+  readonly isInUse: (pinPath: string) => boolean
+  /** Map sizes that differ from the object's own. Pinned maps keep their size. */
   readonly sizes?: MapSizes
   /** docs/spec/semantics 6, `connections-per-endpoint`. */
   readonly connectionsPerEndpoint: number
-  /** `limits.connections`. Maps that are pinned keep their size: it counts where it is less. */
+  /** `limits.connections`. Pinned maps keep their size, so this bound applies only if it is smaller. */
   readonly connections: number
   /** `limits.endpoints`. */
   readonly endpointsMax: number
@@ -40,7 +44,8 @@ export interface Running {
   readonly adopted: Adopted
   readonly events: Events
   readonly programs: Programs
-  /** Pin directory of cgroup links. */
+  readonly tc: TcPrograms
+  /** The pin directory of cgroup links. */
   readonly links: string
 }
 
@@ -66,9 +71,12 @@ export function openRunning(options: EbpfOptions): Running {
   const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })
   const programs = programsOf(object)
   const links = linkDirectory(pinPath)
+  const tc = new TcPrograms(bpf, pinPath, options.isInUse)
+  tc.pin(programs)
   const hooks = new Hooks({
     bpf,
     posix,
+    tc,
     programs,
     links,
     endpoints: maps.ng_endpoints,
@@ -80,10 +88,10 @@ export function openRunning(options: EbpfOptions): Running {
     },
   })
   const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-  return { object, gate, maps, hooks, peers, adopted, events, programs, links }
+  return { object, gate, maps, hooks, peers, adopted, events, programs, tc, links }
 }
 
-/** The value of ng_config: what an endpoint may have of the tables of connections (share.h). */
+/** Encodes the value of ng_config: an endpoint's share of the tables of connections (share.h). */
 export function encodeShares(
   { connectionsPerEndpoint, connections, endpointsMax }: EbpfOptions,
   { ng_conn, ng_conn_new, ng_flow_slot }: KernelMaps,

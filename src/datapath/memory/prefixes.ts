@@ -1,15 +1,16 @@
-// Prefix -> identity and class. Prefixes of the node's scope are rows of typed arrays, about 40 octets each; the arrays have their
-// full size from the start, because pages that were never touched cost nothing. Prefixes of endpoints' own scopes, which few
-// configurations have, are objects. One bound holds for both.
+// Prefixes stores the identity and class of each prefix of the memory datapath. A prefix of the node's scope takes about 40 octets in typed
+// arrays. The arrays have their full size from the start, because memory pages that were never touched cost nothing. A prefix of an
+// endpoint's own scope is an object, because few configurations have such prefixes. One bound limits both kinds together.
 
 import { identity, type Identity } from '../../core/ids.ts'
 import { formatPrefix, truncatePrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
 import { PrefixIndex } from '../../core/tables/prefix-index.ts'
 import { NODE_SCOPE, PREFIX_KEY_SIZE, PrefixBatch } from '../prefix-batch.ts'
 
-/** Octets of a PrefixBatch key that stand before the address. */
+/** Where the address begins in a PrefixBatch key. */
 const ADDRESS_AT = PREFIX_KEY_SIZE - 16
 
+/** The value of one prefix entry. */
 export interface PrefixValue {
   readonly identity: Identity
   readonly addressClass: Identity
@@ -21,7 +22,7 @@ export class Prefixes {
   readonly #index: PrefixIndex
   readonly #identities: Uint32Array
   readonly #classes: Uint32Array
-  /** Scope -> prefix as text -> value. */
+  /** Prefixes of endpoints' own scopes: scope -> prefix as text -> value. */
   readonly #scopes = new Map<number, Scope>()
   #scopedCount = 0
   readonly #capacity: number
@@ -33,7 +34,7 @@ export class Prefixes {
     this.#classes = new Uint32Array(options.capacity + 1)
   }
 
-  /** Adds or replaces entry `i` of the batch; false when there is no room. */
+  /** Adds or replaces entry `i` of the batch. Returns false if there is no room. */
   upsert(batch: PrefixBatch, i: number): boolean {
     if (batch.scope(i) !== NODE_SCOPE) return this.#upsertScoped(batch, i)
     let row = this.#find(batch, i)
@@ -58,7 +59,7 @@ export class Prefixes {
     this.#identities[row] = 0
   }
 
-  /** The value of the prefix of `length` bits around an address, in one scope. */
+  /** Returns the value of the prefix of exactly `length` bits that contains an address, in one scope; undefined if there is none. */
   around(
     scope: number,
     family: Family,
@@ -79,11 +80,12 @@ export class Prefixes {
     for (let row = 1; row <= slots.high; row++) {
       const { identity: id, addressClass } = this.#value(row)
       if (id === 0) continue
-      batch.add(this.#index.family(row), octets, row * 16, lengths[row]!, id, addressClass)
+      const family = this.#index.family(row)
+      batch.add({ family, octets, offset: row * 16, length: lengths[row]! }, id, addressClass)
     }
     for (const [scope, values] of this.#scopes) {
       for (const { prefix, identity: id, addressClass } of values.values()) {
-        batch.add(prefix.family, prefix.octets, 0, prefix.length, id, addressClass, scope)
+        batch.add(prefix, id, addressClass, scope)
       }
     }
     return batch

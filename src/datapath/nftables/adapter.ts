@@ -1,6 +1,6 @@
-// The nftables datapath: the port on sets and maps of namegate's own table. A commit becomes one netlink batch that a separate thread
-// hands to the kernel; `onCommitted` reports when the kernel has confirmed or refused the batch. The mirror and the tables know what the
-// kernel has, so that an equal entry costs no write and a flushed table is made anew.
+// NftablesDatapath implements the datapath with sets and maps of namegate's own table. A commit becomes one netlink batch, and a
+// separate thread hands the batch to the kernel. `onCommitted` reports when the kernel has confirmed or refused it. The mirror
+// and the tables record what the kernel has. So an equal entry costs no write, and a flushed table can be written again.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type {
@@ -32,7 +32,7 @@ export class NftablesDatapath implements Datapath {
   readonly mode: ModeSwitch = {
     set: (mode) => {
       const { table } = this.#on()
-      // Break-glass mode may have changed it meanwhile, so the kernel's present mode counts.
+      // Break-glass mode may have changed the mode, so compare with the kernel's present mode.
       if (this.mode.read() === mode) return
       table.mirror.replace('mode', modeElements(mode))
       this.#flush(`set mode ${mode}`)
@@ -77,7 +77,7 @@ export class NftablesDatapath implements Datapath {
     },
     // The kernel bounds its own connection table.
     use: () => undefined,
-    // Cgroups are not fenced here, so endpoints share no addresses.
+    // This datapath does not fence cgroups, so endpoints share no addresses.
     sourceOf: () => undefined,
   }
   readonly reports: PacketReports = {
@@ -134,7 +134,7 @@ export class NftablesDatapath implements Datapath {
     this.#onCommitted = listener
   }
 
-  /** Waits for the commit under way and reports its end as `onCommitted` does, from inside this call. */
+  /** Waits for the commit under way, and calls `onCommitted` before it returns. */
   finishCommit(): void {
     this.#on().applier.finish(true)
   }
@@ -147,7 +147,7 @@ export class NftablesDatapath implements Datapath {
     return this.#on().dump.readInSlices()
   }
 
-  /** Interface index of an endpoint that is attached, else 0. */
+  /** Returns the interface index of an attached endpoint, else 0. */
   interfaceOf(endpoint: EndpointId): number {
     return this.#on().hooks.indexOf(endpoint)
   }
@@ -171,11 +171,11 @@ export class NftablesDatapath implements Datapath {
     hooks.settle()
     watch.look()
     applier.flush()
-    found.tell(this.#onRepaired)
+    found.report(this.#onRepaired)
     return changed
   }
 
-  /** Makes these the elements of their sets. */
+  /** Replaces the elements of these sets. */
   #replace(
     sets: Iterable<readonly [name: string, elements: readonly Element[]]>,
     what: string,
@@ -185,7 +185,7 @@ export class NftablesDatapath implements Datapath {
     this.#flush(what)
   }
 
-  /** Writes what changed outside of commits. What the kernel refuses is tried again with everything else. */
+  /** Writes changes that belong to no commit. If the kernel refuses them, the next write of the whole table includes them. */
   #flush(what: string): void {
     const { table, hooks } = this.#on()
     hooks.settle()
@@ -201,7 +201,7 @@ export class NftablesDatapath implements Datapath {
   }
 }
 
-/** The set `mode` is empty while the mode is enforce. */
+/** In mode enforce the set `mode` is empty. */
 function modeElements(mode: Mode): readonly Element[] {
   return mode === 'enforce' ? [] : [{ key: pack(['mark'], [MODE_NUMBER[mode]]) }]
 }

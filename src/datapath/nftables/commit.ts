@@ -1,6 +1,6 @@
-// Commits on their way into the tables and to the thread, one at a time. A refused commit is tried once more with the whole table written
-// anew. When the kernel refuses it again, its entries are at fault, and the commit is taken back out of the tables, because the committer
-// believes that a refused entry is not in force.
+// This file puts commits into the tables and hands them to the thread, one at a time. A refused commit is tried once more, with
+// the whole table written again. If the kernel refuses it again, the commit's entries are at fault. The commit is then removed
+// from the tables, because the committer expects that a refused entry is not in force.
 
 import { identity, type EndpointId } from '../../core/ids.ts'
 import {
@@ -15,15 +15,15 @@ import { PrefixBatch } from '../prefix-batch.ts'
 import type { Hooks } from './hooks.ts'
 import type { Table } from './tables/table.ts'
 
-/** What a commit came to before the kernel was asked. */
+/** A checked commit, before it goes to the kernel. */
 export interface Taken {
-  /** Entries that there was no room for. */
+  /** Entries that were refused because a table is full. */
   readonly failures: CommitFailure[]
   readonly counts: { policy: number; prefixes: number; endpoints: number }
-  /** How many entries each section had, for a refusal of all. */
+  /** How many entries each section had. Used when all entries are refused. */
   readonly sizes: readonly [section: CommitFailure['section'], action: Action, size: number][]
   readonly policies: { readonly entry: PolicyEntry; readonly isThere: boolean }[]
-  /** Prefixes with what they had before; identity 0: nothing. */
+  /** Prefixes with their earlier values. Identity 0 means that there was no value. */
   readonly prefixes: PrefixBatch
   readonly endpoints: { readonly id: EndpointId; readonly before: EndpointEntry | undefined }[]
 }
@@ -70,7 +70,7 @@ export function takeChanges(changes: Changes, table: Table, hooks: Hooks): Taken
   return taken
 }
 
-/** Takes a commit back and names every entry of it, those that had no room by that. */
+/** Undoes a commit and reports every entry of it as refused. Entries that had no room keep their own code. */
 export function refuseAll(taken: Taken, code: string, table: Table, hooks: Hooks): CommitResult {
   for (const { entry, isThere } of taken.policies.toReversed()) {
     if (isThere) table.policies.upsert(entry)
@@ -115,17 +115,10 @@ function setPrefixes(batch: PrefixBatch, table: Table, taken: Taken, isUpsert: b
   }
 }
 
-/** What stood there before. */
+/** Records the value from before. */
 function note(batch: PrefixBatch, i: number, { prefixes }: Table, taken: Taken): void {
-  taken.prefixes.add(
-    batch.family(i),
-    batch.octets(i),
-    0,
-    batch.length(i),
-    identity(prefixes.beforeIdentity),
-    identity(prefixes.beforeClass),
-    batch.scope(i),
-  )
+  const id = identity(prefixes.beforeIdentity)
+  taken.prefixes.add(batch.prefix(i), id, identity(prefixes.beforeClass), batch.scope(i))
 }
 
 function textOf({ section, action, index }: CommitFailure): string {
@@ -139,23 +132,23 @@ export interface ApplierOptions {
 }
 
 export class Applier {
-  readonly #to: ApplierOptions
-  /** What the thread is at. */
+  readonly #options: ApplierOptions
+  /** What the thread is working on. */
   #state: 'idle' | 'own' | 'commit' | 'repair' = 'idle'
-  /** The commit that is with the thread, or waits for it. */
+  /** The commit that the thread has, or that waits for the thread. */
   #taken: Taken | undefined
-  /** Whether there is something to be written when the thread is done. */
+  /** True if there is something to write when the thread is done. */
   #again = false
 
   constructor(options: ApplierOptions) {
-    this.#to = options
+    this.#options = options
   }
 
   get isIdle(): boolean {
     return this.#state === 'idle'
   }
 
-  /** As `Datapath.commit`. */
+  /** See `Datapath.commit`. */
   commit(taken: Taken): CommitResult | undefined {
     if (this.#taken !== undefined) throw new Error('Cannot commit: a commit is under way')
     if (this.#state === 'idle') return this.#begin(taken)
@@ -163,26 +156,26 @@ export class Applier {
     return undefined
   }
 
-  /** Writes changes that nobody waits for, now or when the thread is done. */
+  /** Writes changes for which no commit waits: now, or when the thread is done. */
   flush(): void {
     this.#again = this.#state !== 'idle'
     if (this.#again) return
-    if (this.#to.table.submit() === undefined) this.#state = 'own'
+    if (this.#options.table.submit() === undefined) this.#state = 'own'
   }
 
-  /** The thread may be done: takes what came of it. With `wait` it is done when this returns, and a commit that waited, too. */
+  /** Takes the outcome if the thread is done. With `wait`, waits for the thread, and for a commit that was waiting, too. */
   finish(wait: boolean): void {
     do {
       if (this.#state === 'idle') return
-      const done = this.#to.table.take(wait)
+      const done = this.#options.table.take(wait)
       if (done === 'busy') return
       this.#ended(done.outcome)
-      if (this.#again || this.#to.table.hasMore) this.flush()
+      if (this.#again || this.#options.table.hasMore) this.flush()
     } while (wait)
   }
 
   #begin(taken: Taken): CommitResult | undefined {
-    const { table, hooks } = this.#to
+    const { table, hooks } = this.#options
     const outcome = table.submit()
     if (outcome === undefined) {
       this.#taken = taken
@@ -193,7 +186,7 @@ export class Applier {
   }
 
   #ended(outcome: string | undefined): void {
-    const { table, hooks, onCommitted } = this.#to
+    const { table, hooks, onCommitted } = this.#options
     const [state, taken] = [this.#state, this.#taken]
     this.#state = 'idle'
     this.#taken = undefined

@@ -1,5 +1,6 @@
-// The parts of the nftables datapath between `start` and `stop`. `open` takes over what the kernel has from before. A table that differs
-// from what this program writes is written anew in one transaction, so that enforcement never pauses.
+// Running has the parts of the nftables datapath that exist between `start` and `stop`. `open` takes over what the kernel has
+// from an earlier process. If the table differs from what this program writes, `open` replaces it in one transaction, so that
+// enforcement never pauses.
 
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
@@ -13,26 +14,30 @@ import { DumpReader } from './tables/dump.ts'
 import { Hooks } from './hooks.ts'
 import { Intercepted } from './tables/exceptions.ts'
 import { Peers } from './peers.ts'
-import { restore } from './tables/restore.ts'
 import { unavailable } from './netlink/socket.ts'
 import { Table } from './tables/table.ts'
 import { Watch } from './repair/watch.ts'
-import { markWritten } from './rules/written.ts'
+import { findWritten, markWritten } from './rules/written.ts'
+import { COMMENT } from './rules/install.ts'
+import { KEPT, shapeOf, TIMED } from './rules/layout.ts'
+import { eachElement, readTable } from './netlink/read-elements.ts'
+import type { Element } from './tables/mirror.ts'
+import { PrefixBatch } from '../prefix-batch.ts'
 
 export interface NftablesOptions {
   readonly netlink: NetlinkAddon
   readonly posix: Posix
   /** Default: the connection table of this network namespace. */
   readonly conntrack?: ConntrackAddon
-  /** Default: the system's. */
+  /** Default: the system's clock. */
   readonly clock?: Clock
-  /** Prefixes at most; those unused cost nothing. */
+  /** Most prefixes. Unused room costs nothing. */
   readonly prefixesMax: number
-  /** Policy entries at most, of all endpoints. */
+  /** Most policy entries, of all endpoints together. */
   readonly policyEntriesMax: number
-  /** Adopted flows at most; default 65,536. */
+  /** Most adopted connections; default 65,536. */
   readonly adoptedMax?: number
-  /** No other process writes rules in the network namespace while the datapath starts. Default: false. */
+  /** True if no other process writes rules in the network namespace while the datapath starts. Default: false. */
   readonly isAlone?: boolean
 }
 
@@ -51,17 +56,17 @@ export interface Running {
 }
 
 const ADOPTED_MAX = 65_536
-const TOLD_MS = 900
+const REPORT_MS = 900
 
 export interface Listeners {
-  /** A batch that the thread had is done. */
+  /** Called when the thread has finished a batch. */
   readonly onDone: () => void
   readonly onCommitted: (result: CommitResult) => void
 }
 
 export interface Opened {
   readonly running: Running
-  /** What was in force before. */
+  /** The entries that were in force before. */
   readonly restored: DatapathDump
 }
 
@@ -98,7 +103,7 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     applier,
     watch,
     found,
-    dump: new DumpReader(table.socket, table.message),
+    dump: new DumpReader(table),
     adopted,
     peers,
     intercepted: new Intercepted(table),
@@ -114,7 +119,9 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
   return { running, restored }
 }
 
-/** What the table has; it is written anew where another program wrote it. Throws UnavailableError with the remedy. */
+/**
+ * Returns the table's entries, and replaces the table if this program did not write it. Throws UnavailableError with the remedy.
+ */
 function takeOver(options: NftablesOptions, table: Table, watch: Watch): DatapathDump {
   try {
     const { dump, timed, written } = restore(table)
@@ -132,7 +139,54 @@ function takeOver(options: NftablesOptions, table: Table, watch: Watch): Datapat
   }
 }
 
-/** Changes of other processes until they are reported: the first of each set, and how many. */
+/** What an earlier process left in the kernel. */
+interface Restored {
+  readonly dump: DatapathDump
+  /** Elements that packets added, with their remaining times. */
+  readonly timed: ReadonlyMap<string, readonly Element[]>
+  /** The form in which the existing table can stay. `other`: it cannot stay. */
+  readonly written: ReturnType<typeof findWritten>
+}
+
+/**
+ * Restores each set as it is, and restores prefixes and policies into their tables. A table that this same program wrote stays in
+ * place. Any other table of the same layout is read and later replaced. A table of another layout is replaced without reading it.
+ */
+function restore(table: Table): Restored {
+  const { mirror, prefixes, policies } = table
+  const timed = new Map<string, Element[]>()
+  const comment = readTable(table)
+  if (comment === undefined || Buffer.compare(comment, COMMENT) !== 0) {
+    const prefixes = new PrefixBatch()
+    return {
+      dump: { mode: 'enforce', prefixes, policies: [], endpoints: [] },
+      timed,
+      written: 'other',
+    }
+  }
+  for (const name of KEPT) {
+    eachElement(table, name, (element) => mirror.restore(name, element))
+  }
+  policies.restore()
+  const dump = new DumpReader(table).read()
+  let fits = true
+  for (let i = 0; i < dump.prefixes.count; i++) {
+    const [identity, addressClass] = [dump.prefixes.identity(i), dump.prefixes.addressClass(i)]
+    fits = prefixes.set(dump.prefixes, i, identity, addressClass) && fits
+  }
+  const written = fits ? findWritten(table) : 'other'
+  for (const name of TIMED) {
+    const isOfPackets = shapeOf(name).dynamic === true
+    if (isOfPackets && written !== 'other') continue
+    const elements: Element[] = []
+    eachElement(table, name, (element) => elements.push(element))
+    if (isOfPackets) timed.set(name, elements)
+    else table.timed.note('add', name, elements)
+  }
+  return { dump, timed, written }
+}
+
+/** Collects changes of other processes until they are reported: the first change of each set, and how many there were. */
 class Found {
   readonly #clock: Clock
   readonly #sets = new Map<string, { readonly first: RepairedEntry; count: number }>()
@@ -148,10 +202,10 @@ class Found {
     else set.count++
   }
 
-  /** Once a second at most. */
-  tell(listener: (first: RepairedEntry, count: number) => void): void {
+  /** Reports at most once a second. */
+  report(listener: (first: RepairedEntry, count: number) => void): void {
     if (this.#sets.size === 0 || this.#clock.now() < this.#next) return
-    this.#next = this.#clock.now() + TOLD_MS
+    this.#next = this.#clock.now() + REPORT_MS
     for (const { first, count } of this.#sets.values()) listener(first, count)
     this.#sets.clear()
   }

@@ -1,10 +1,11 @@
-// The latest decisions in a ring of typed arrays: DNS queries and their outcomes, and packets that were dropped or would have been.
-// Names are in a ring of octets beside it (flow-names.ts). The pipeline and the reader of datapath events write here. Costs about
-// 5 MiB when full and nothing before; adding allocates nothing.
+// Keeps the latest flows in a ring of typed arrays: DNS queries with their outcomes, packets that were dropped, and packets that would have
+// been dropped without audit. A second ring, of octets, holds the names (flow-names.ts). The pipeline and the reader of datapath events
+// write flows here. A full ring costs about 5 MiB, an empty ring nothing. Adding a flow allocates nothing.
 
 import {
   FLOW_KINDS,
   OUTCOMES,
+  type DnsFlow,
   type ExpiredUse,
   type FlowDetails,
   type PacketFlow,
@@ -12,7 +13,7 @@ import {
 import { FlowNames } from './flow-names.ts'
 
 export const FLOW_CAPACITY = 65_536
-/** Words of `writeKey`. */
+/** How many words `writeKey` writes. */
 export const FLOW_KEY_WORDS = 10
 const NO_NAMES: readonly string[] = []
 
@@ -43,55 +44,34 @@ export class FlowRing {
   #count = 0
   #onNext: (() => void) | undefined
 
-  /**
-   * Calls once, when the next flow comes, which is not there yet: whoever looks at the ring from time to time may sleep until
-   * then. There is one such.
-   */
+  /** Calls `run` once, just before the next flow is added, so that a reader can sleep until then. The ring holds one `run`. */
   onNext(run: () => void): void {
     this.#onNext = run
   }
 
-  /** Flows ever added; the number of the next one. */
+  /** How many flows were ever added. This is the number of the next flow. */
   get count(): number {
     return this.#count
   }
 
-  /** The oldest flow that is still there. */
+  /** The number of the oldest flow that the ring still has. */
   get oldest(): number {
     return Math.max(0, this.#count - FLOW_CAPACITY)
   }
 
-  /**
-   * Adds a DNS decision about the wire name at `nameOffset`, in any case: it is lowered when somebody reads it. `clients`
-   * has the client's 16 octets as four words from `clientAt`.
-   */
-  addDns(
-    time: number,
-    kind: number,
-    outcome: number,
-    endpoint: number,
-    name: Uint8Array,
-    nameLength: number,
-    qtype: number,
-    rcode: number,
-    addresses: number,
-    family: number,
-    clients: Uint32Array,
-    clientAt: number,
-    reason = '',
-    nameOffset = 0,
-    rule = 0,
-  ): void {
-    const at = this.#begin(time, kind, endpoint, family)
+  /** Adds a DNS decision. The ring stores the name in its case; readers receive it in lower case. */
+  addDns(time: number, flow: DnsFlow): void {
+    const at = this.#begin(time, flow.kind, flow.endpoint, flow.family)
+    const { clients, clientAt, reason } = flow
     for (let i = 0; i < 4; i++) this.#peerWords[at * 4 + i] = clients[clientAt + i]!
     if (this.#reasons[at] !== reason) this.#reasons[at] = reason
-    this.#outcomes[at] = outcome
-    this.#qtypes[at] = qtype
-    this.#rcodes[at] = rcode
-    this.#addresses[at] = addresses
+    this.#outcomes[at] = flow.outcome
+    this.#qtypes[at] = flow.qtype
+    this.#rcodes[at] = flow.rcode
+    this.#addresses[at] = flow.addresses
     this.#protocols[at] = 0
-    this.#rules[at] = rule
-    this.#asked.put(at, name, nameOffset, nameLength)
+    this.#rules[at] = flow.rule
+    this.#asked.put(at, flow.wire, flow.nameAt, flow.nameLength)
   }
 
   addPacket(time: number, flow: PacketFlow): void {
@@ -124,7 +104,7 @@ export class FlowRing {
     this.#expired[at] = expired
   }
 
-  /** Flow `number`, which is from `oldest` to below `count`. */
+  /** Returns flow `number`. The number must be at least `oldest` and less than `count`. */
   get(number: number): FlowDetails {
     const at = number % FLOW_CAPACITY
     return {
@@ -152,7 +132,7 @@ export class FlowRing {
     return this.#times[number % FLOW_CAPACITY]!
   }
 
-  /** The reason, and for packets the names of the peer. */
+  /** Returns the reason. For packets, the names of the peer follow. */
   detailOf(number: number): string {
     const at = number % FLOW_CAPACITY
     const reason = this.#reasons[at] ?? ''
@@ -161,8 +141,8 @@ export class FlowRing {
   }
 
   /**
-   * Writes what makes two flows the same, but for name and detail: who, what, and the verdict. Of DNS flows the
-   * client's address counts only where no endpoint is known by it. For how long a name was over does not count.
+   * Writes the key that equal flows share: endpoint, question or packet, and verdict. Name and detail are not in the key, and neither is
+   * the time since the TTL of an expired use. The client's address of a DNS flow is in the key only if no endpoint has this address.
    */
   writeKey(number: number, words: Uint32Array): void {
     const at = number % FLOW_CAPACITY
@@ -179,14 +159,14 @@ export class FlowRing {
     for (let i = 0; i < 4; i++) words[6 + i] = withPeer ? this.#peerWords[at * 4 + i]! : 0
   }
 
-  /** Writes the name in lower case; gives its length, 0 without one or when it was overwritten. */
+  /** Writes the name in lower case and returns its length. Returns 0 for a flow without a name and for an overwritten name. */
   copyName(number: number, into: Uint8Array): number {
     return this.#asked.copy(number % FLOW_CAPACITY, into)
   }
 
   #begin(time: number, kind: number, endpoint: number, family: number): number {
     const at = this.#count++ % FLOW_CAPACITY
-    if (this.#onNext !== undefined) this.#tellNext()
+    if (this.#onNext !== undefined) this.#wakeReader()
     this.#times[at] = time
     this.#kinds[at] = kind
     this.#endpoints[at] = endpoint
@@ -195,7 +175,7 @@ export class FlowRing {
     return at
   }
 
-  /** With nothing that a question or a packet has. */
+  /** Begins a flow that has neither a question nor a packet. */
   #beginEvent(time: number, kind: number, endpoint: number, family: number): number {
     const at = this.#begin(time, kind, endpoint, family)
     this.#peers.fill(0, at * 16, at * 16 + 16)
@@ -206,7 +186,7 @@ export class FlowRing {
     return at
   }
 
-  #tellNext(): void {
+  #wakeReader(): void {
     const run = this.#onNext
     this.#onNext = undefined
     run?.()

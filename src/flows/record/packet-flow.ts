@@ -1,17 +1,17 @@
-// Records a packet that was dropped or would have been, with the names of its peer when its flow began and the policies that denied
-// it. An event of the datapath names the rules of the entry that decided; where no entry did, the policies that turned default
-// deny on for the endpoint are named. Costs one look at the peer's names, at most a thousand times a second.
+// Makes the flow of a packet that was dropped, or would have been dropped without audit. The flow names the policies that denied the
+// packet. These are the policies of the entry in the datapath that decided. If no entry decided, they are the policies that turned default
+// deny on. The flow also has the names by which the peer was known when the packet's connection began. A name that was resolved later
+// cannot be the reason for the connection. Each event costs one look at the peer's names, at most a thousand times a second.
 
 import { endpointId } from '../../core/ids.ts'
 import { widthOf } from '../../core/ip.ts'
 import type { DatapathEvent } from '../../datapath/entries.ts'
 import type { CoreState } from '../../enforcement/core-state.ts'
 import { namesOf } from '../../explain/known-addresses.ts'
-import type { FlowBegins } from './flow-begins.ts'
 import type { PacketFlow } from './flow-kinds.ts'
 import type { PolicyControl } from '../../enforcement/policy-control.ts'
 
-/** Names of a peer that are recorded: what the endpoint itself asked, or where it asked none of them, what others did. */
+/** How many names of a peer are recorded: names that the endpoint itself asked, or, if it asked none, names that other endpoints asked. */
 const NAMES_MAX = 4
 
 export interface PacketFlowParts {
@@ -35,8 +35,51 @@ export function packetFlowOf(parts: PacketFlowParts, event: DatapathEvent): Pack
   }
 }
 
-/** The number of the policies that deny what no rule allows; 0 when none does. */
+/** Number of the set of policies that turned default deny on for the endpoint; 0 when no policy did. */
 function defaultDeny({ core, policies }: PacketFlowParts, endpoint: number): number {
   const denying = policies.inForceOf(endpointId(endpoint))?.compiled.denying ?? []
   return core.origins.setOf(denying)
+}
+
+/** Bound of remembered connections. At the bound, the connection that began first is forgotten. */
+const FLOWS_MAX = 8192
+/** A connection without a packet for this time is over, and another connection can use its ports. */
+const IDLE_MS = 180_000
+
+interface Flow {
+  readonly began: number
+  seen: number
+}
+
+/**
+ * Remembers when the connections of reported packets began; a series of UDP packets between the same ports is one connection. If the first
+ * packet was not reported, the connection begins with the first reported packet. Costs 1 MiB when full.
+ */
+export class FlowBegins {
+  readonly #flows = new Map<string, Flow>()
+
+  /** Returns when the connection of a reported packet began, as far as is known, in milliseconds of `Clock.now()`. */
+  of(event: DatapathEvent): number {
+    const { seen } = event
+    if (event.localPort === 0) return seen
+    const key = keyOf(event)
+    const known = this.#flows.get(key)
+    if (known !== undefined && !event.opening && seen - known.seen < IDLE_MS) {
+      known.seen = Math.max(known.seen, seen)
+      return Math.min(known.began, seen)
+    }
+    this.#flows.delete(key)
+    if (this.#flows.size >= FLOWS_MAX) {
+      for (const first of this.#flows.keys()) {
+        this.#flows.delete(first)
+        break
+      }
+    }
+    this.#flows.set(key, { began: seen, seen })
+    return seen
+  }
+}
+
+function keyOf({ endpoint, protocol, localPort, port, peer }: DatapathEvent): string {
+  return `${endpoint} ${protocol} ${localPort} ${port} ${peer.join('.')}`
 }

@@ -1,9 +1,12 @@
-// The order in which entries go at a bound (docs/spec/semantics 6):
-//   of an endpoint or a use   first those without a connection, the least recently connected, the soonest to expire;
-//   of an address             of the endpoint with the most names there, the name asked longest ago.
-// Entries of exact names always go after those of other names. The orders are heaps over the rows of the entry table. Most uses
-// and addresses have few entries and get a heap only when they grow large. The name cache updates the orders when an entry comes,
-// goes, or its connection opens or ends. Answers for known entries do not come here. Why the order is exact: docs/decisions/0033.
+// EntryOrders keeps the order in which eviction removes entries at a bound (docs/spec/semantics 6):
+//   endpoint or use   Entries without an open connection come first, entries with one last. Within each of these two groups, entries
+//                     of exact names come last. Among entries without a connection, those that never had one come first, the soonest
+//                     to expire before the others. Those that had one follow, by the time when their last connection ended.
+//   address           The endpoint with the most names on the address loses the entry whose name it asked longest ago. Entries of
+//                     exact names come last.
+// The orders are heaps over the rows of the entry table. Most uses and addresses have few entries; they get a heap only when they are
+// large. The name cache updates the orders when an entry is added or removed, and when its connection opens or ends. An answer for a
+// known entry does not change the orders. docs/decisions/0033 says why the order is exact.
 
 import { KeyHeap } from '../../core/tables/key-heap.ts'
 import { Slots } from '../../core/tables/slots.ts'
@@ -12,11 +15,11 @@ import type { EntryTable } from '../tables/entry-table.ts'
 import type { UseTable } from '../tables/use-table.ts'
 import { CONNECTED, HELD, type Candidates } from './candidates.ts'
 
-/** Keys from here on: entries that had a connection once, by its end. Keys below: entries that had none, by their expiry. */
+/** Smaller keys: entries that never had a connection, by their expiry. This key or more: entries that had one, by its end. */
 const WAS_CONNECTED = 2 ** 28
-/** Added to the key of an entry whose name is exact, with a connection or without. */
+/** Added to the key of every entry whose name is exact. */
 const EXACT = 2 ** 29
-/** A use with so many entries, or an address with so many names, has a heap. */
+/** A use with this many entries, or an address with this many names, has a heap. */
 export const LARGE = 64
 
 export interface EntryOrdersOptions {
@@ -24,40 +27,40 @@ export interface EntryOrdersOptions {
   readonly uses: UseTable
   readonly mappings: MappingTable
   readonly candidates: Candidates
-  /** Whether the present batch needs an entry. */
+  /** Returns true if the present batch needs the entry. */
   readonly isHeld: (entry: number) => boolean
-  /** Whether a selector without a star matches an entry's name. */
+  /** Returns true if a selector without a star matches the entry's name. */
   readonly isExact: (entry: number) => boolean
   readonly capacity: number
 }
 
 interface EndpointEntries {
   readonly entries: KeyHeap
-  /** Its row in the order of endpoints by their number of entries. */
+  /** The endpoint's row in `#ranks`. */
   readonly rank: number
 }
 
 export class EntryOrders {
-  readonly #in: EntryOrdersOptions
+  readonly #options: EntryOrdersOptions
   readonly #ofEndpoint = new Map<number, EndpointEntries>()
   readonly #places: {
     readonly endpoint: Int32Array
     readonly use: Int32Array
     readonly address: Int32Array
   }
-  /** Endpoints. The one with the most entries is on top. */
+  /** Endpoints by their number of entries. The endpoint with the most is on top. */
   readonly #ranks: KeyHeap
   readonly #rankSlots: Slots
   readonly #endpointOfRank: number[] = [0]
   readonly #ofUse = new Map<number, KeyHeap>()
-  /** Row of the address -> endpoint -> its entries there. */
+  /** Row of the address -> endpoint -> the endpoint's entries on the address. */
   readonly #ofAddress = new Map<number, Map<number, KeyHeap>>()
   readonly #byLife = (entry: number): number => this.#lifeKey(entry)
   readonly #byAsked = (entry: number): number => this.#askedKey(entry)
 
   constructor(options: EntryOrdersOptions) {
     const rows = options.capacity + 1
-    this.#in = options
+    this.#options = options
     this.#places = {
       endpoint: new Int32Array(rows),
       use: new Int32Array(rows),
@@ -67,44 +70,29 @@ export class EntryOrders {
     this.#rankSlots = new Slots(options.capacity)
   }
 
-  /** Entries of an endpoint. */
+  /** Returns how many entries an endpoint has. */
   count(endpoint: number): number {
     return this.#ofEndpoint.get(endpoint)?.entries.count ?? 0
   }
 
-  /** Some entry of an endpoint, 0 when it has none. */
+  /** Returns any entry of an endpoint, 0 when the endpoint has none. */
   firstOf(endpoint: number): number {
     return this.#ofEndpoint.get(endpoint)?.entries.top ?? 0
   }
 
-  /** The endpoint with the most entries, 0 when there are none. */
+  /** The endpoint with the most entries, 0 when there are no entries. */
   get largestEndpoint(): number {
     return this.#endpointOfRank[this.#ranks.top] ?? 0
   }
 
-  /** Whether any use or address is large enough to have a heap. */
+  /** True when any use or address is large enough to have a heap. */
   get hasLarge(): boolean {
     return this.#ofUse.size + this.#ofAddress.size > 0
   }
 
-  /** The most addresses that a large use has. */
-  get largestUse(): number {
-    let most = 0
-    for (const heap of this.#ofUse.values()) most = Math.max(most, heap.count)
-    return most
-  }
-
-  /** The most names that a large address has. */
-  get largestAddress(): number {
-    let most = 0
-    for (const prefix of this.#ofAddress.keys())
-      most = Math.max(most, this.#in.mappings.countOfPrefix[prefix]!)
-    return most
-  }
-
-  /** Call when the entry is linked everywhere. */
+  /** Call after the entry was linked in all tables. */
   add(entry: number): void {
-    const { entries, uses } = this.#in
+    const { entries, uses } = this.#options
     const key = this.#realLifeKey(entry)
     const endpoint = this.#endpoint(entries.endpoint[entry]!)
     endpoint.entries.add(entry, key)
@@ -114,9 +102,9 @@ export class EntryOrders {
     this.#addToAddress(entry)
   }
 
-  /** Call before the entry is unlinked anywhere. */
+  /** Call before the entry is unlinked from any table. */
   remove(entry: number): void {
-    const { entries, mappings } = this.#in
+    const { entries, mappings } = this.#options
     const id = entries.endpoint[entry]!
     const endpoint = this.#endpoint(id)
     endpoint.entries.remove(entry)
@@ -128,48 +116,52 @@ export class EntryOrders {
     }
   }
 
-  /** Call when a connection opened or ended, or when the entry has less time than before. */
+  /** Call when a connection of the entry opened or ended, or when the entry now ends earlier than before. */
   changed(entry: number): void {
-    const { entries } = this.#in
+    const { entries } = this.#options
     const key = this.#realLifeKey(entry)
     this.#ofEndpoint.get(entries.endpoint[entry]!)?.entries.set(entry, key)
     if (this.#places.use[entry] !== 0) this.#ofUse.get(entries.use[entry]!)?.set(entry, key)
   }
 
-  /** The entry of an endpoint that goes first, 0 when none may. */
+  /** Returns the entry of an endpoint to remove first, 0 when none can be removed. */
   candidateOfEndpoint(endpoint: number): number {
     const known = this.#ofEndpoint.get(endpoint)
-    return known === undefined ? 0 : this.#in.candidates.find(known.entries, this.#byLife)
+    return known === undefined ? 0 : this.#options.candidates.find(known.entries, this.#byLife)
   }
 
-  /** The entry of a use that goes first, 0 when none may. */
+  /** Returns the entry of a use to remove first, 0 when none can be removed. */
   candidateOfUse(use: number): number {
     const heap = this.#ofUse.get(use)
-    if (heap !== undefined) return this.#in.candidates.find(heap, this.#byLife)
-    const { firstEntry } = this.#in.uses
+    if (heap !== undefined) return this.#options.candidates.find(heap, this.#byLife)
+    const { firstEntry } = this.#options.uses
     let [candidate, least] = [0, HELD]
-    for (let entry = firstEntry[use]!; entry !== 0; entry = this.#in.entries.nextOfUse[entry]!) {
+    for (
+      let entry = firstEntry[use]!;
+      entry !== 0;
+      entry = this.#options.entries.nextOfUse[entry]!
+    ) {
       const key = this.#lifeKey(entry)
       if (key < least) [candidate, least] = [entry, key]
     }
     return candidate
   }
 
-  /** The entry on an address that goes first, 0 when none may. */
+  /** Returns the entry on an address to remove first, 0 when none can be removed. */
   candidateOfAddress(prefix: number): number {
     let largest: KeyHeap | undefined
     for (const heap of this.#crowdOf(prefix).values()) {
       if (largest === undefined || heap.count > largest.count) largest = heap
     }
-    return largest === undefined ? 0 : this.#in.candidates.find(largest, this.#byAsked)
+    return largest === undefined ? 0 : this.#options.candidates.find(largest, this.#byAsked)
   }
 
   #lifeKey(entry: number): number {
-    return this.#in.isHeld(entry) ? HELD : this.#realLifeKey(entry)
+    return this.#options.isHeld(entry) ? HELD : this.#realLifeKey(entry)
   }
 
   #realLifeKey(entry: number): number {
-    const { entries, isExact } = this.#in
+    const { entries, isExact } = this.#options
     const due = Math.min(entries.liveUntil[entry]! + entries.grace[entry]!, WAS_CONNECTED - 1)
     const exact = isExact(entry) ? EXACT : 0
     if (entries.connected[entry] !== 0) return CONNECTED + exact + due
@@ -178,11 +170,11 @@ export class EntryOrders {
   }
 
   #askedKey(entry: number): number {
-    return this.#in.isHeld(entry) ? HELD : this.#realAskedKey(entry)
+    return this.#options.isHeld(entry) ? HELD : this.#realAskedKey(entry)
   }
 
   #realAskedKey(entry: number): number {
-    const { entries, uses, isExact } = this.#in
+    const { entries, uses, isExact } = this.#options
     return uses.asked[entries.use[entry]!]! + (isExact(entry) ? EXACT : 0)
   }
 
@@ -211,7 +203,7 @@ export class EntryOrders {
     }
     const heap = new KeyHeap(this.#places.use)
     this.#ofUse.set(use, heap)
-    const { uses, entries } = this.#in
+    const { uses, entries } = this.#options
     for (let each = uses.firstEntry[use]!; each !== 0; each = entries.nextOfUse[each]!) {
       heap.add(each, this.#realLifeKey(each))
     }
@@ -224,19 +216,19 @@ export class EntryOrders {
   }
 
   #addToAddress(entry: number): void {
-    const { entries, mappings } = this.#in
+    const { entries, mappings } = this.#options
     const prefix = mappings.prefix[entries.mapping[entry]!]!
     const crowd = this.#ofAddress.get(prefix)
     if (crowd !== undefined) this.#addToCrowd(crowd, entry)
     else if (mappings.countOfPrefix[prefix]! >= LARGE) this.#crowdOf(prefix)
   }
 
-  /** All endpoints' entries on an address, put in order at the first call. */
+  /** Returns the entries of all endpoints on an address. The first call for an address builds their heaps. */
   #crowdOf(prefix: number): Map<number, KeyHeap> {
     const known = this.#ofAddress.get(prefix)
     if (known !== undefined) return known
     const crowd = new Map<number, KeyHeap>()
-    const { mappings, entries } = this.#in
+    const { mappings, entries } = this.#options
     for (let m = mappings.firstOfPrefix[prefix]!; m !== 0; m = mappings.nextOfPrefix[m]!) {
       for (
         let entry = mappings.firstEntry[m]!;
@@ -251,7 +243,7 @@ export class EntryOrders {
   }
 
   #addToCrowd(crowd: Map<number, KeyHeap>, entry: number): void {
-    const endpoint = this.#in.entries.endpoint[entry]!
+    const endpoint = this.#options.entries.endpoint[entry]!
     let heap = crowd.get(endpoint)
     if (heap === undefined) crowd.set(endpoint, (heap = new KeyHeap(this.#places.address)))
     heap.add(entry, this.#realAskedKey(entry))

@@ -1,7 +1,8 @@
-// The names that each endpoint knows under each wildcard selector, for the bound `names-per-wildcard`. One row is (wildcard of an
-// endpoint, use). The rows of a wildcard are a heap by when the name was asked last, names with an open connection behind the
-// others. The rows themselves have bounds: `wildcard-names` in all, and one per endpoint. When rows are missing, the same endpoint
-// gives them up, by a heap of its wildcards. Exact names need no row (docs/spec/semantics 6). Typed arrays, about 24 octets a row.
+// WildcardNames lists the names that each endpoint knows under each wildcard selector, for the bound `names-per-wildcard`. One row is
+// (wildcard at an endpoint, use). The rows of one wildcard at one endpoint are a heap, ordered by when the endpoint last asked for the
+// name. Names with an open connection follow the other names. The rows have two bounds: `wildcard-names` for all endpoints together, and
+// `wildcard-names-per-endpoint`. If a new name would exceed one of them, the same endpoint loses a name; a heap of the endpoint's
+// wildcards selects it. Exact names need no row (docs/spec/semantics 6). The typed arrays need about 24 octets per row.
 
 import { invariant } from '../../core/invariant.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'
@@ -11,7 +12,7 @@ import type { LabelKinds } from '../eviction/label-kinds.ts'
 import type { UseTable } from '../tables/use-table.ts'
 import { CONNECTED, HELD, type Candidates } from '../eviction/candidates.ts'
 
-/** With fewer rows left, the rows that a name needs are counted before it is learned. */
+/** If fewer rows than this are left, namegate counts the rows that a new name needs before it learns the name. */
 const ROWS_NEAR = 4096
 
 export type WildcardBounds = Readonly<
@@ -21,9 +22,9 @@ export type WildcardBounds = Readonly<
 /** One endpoint's wildcards. */
 interface Owner {
   readonly endpoint: number
-  /** Label -> number of the group. */
+  /** Number of the wildcard's label -> number of the group. */
   readonly groups: Map<number, number>
-  /** Numbers of the groups by the first key of each, or less. */
+  /** Numbers of the groups. The key of a group is at most the smallest key among its members. */
   readonly order: KeyHeap
   rows: number
 }
@@ -41,37 +42,38 @@ export interface WildcardNamesOptions {
   readonly kinds: LabelKinds
   readonly candidates: Candidates
   readonly bounds: WildcardBounds
-  /** Whether the batch at hand needs a use. */
+  /** Returns true if the present batch needs the use. */
   readonly isHeld: (use: number) => boolean
 }
 
 export class WildcardNames {
-  readonly #in: WildcardNamesOptions
+  readonly #options: WildcardNamesOptions
   readonly #slots: Slots
   readonly #use: Int32Array
   readonly #group: Int32Array
   readonly #nextOfUse: Int32Array
   readonly #place: Int32Array
   readonly #placeOfGroup: Int32Array
-  /** By number, which their rows have; 0 is none. */
+  /** Groups by number. Number 0 is no group. `#group` has the number for each row. */
   readonly #groups: (Group | undefined)[] = [undefined]
   readonly #freeGroups: number[] = []
   readonly #byEndpoint = new Map<number, Owner>()
-  /** Groups with more names than the bound, until `overfull` is asked. */
+  /** Numbers of groups with more names than the bound. `overfull` deletes a group from here when it has few enough names again. */
   readonly #over = new Set<number>()
-  /** Uses that found no rows, with the labels of their names, until `overfull` is asked. */
+  /** Uses for which there were no rows, with the labels of their names. `overfull` deletes a use from here when it gets its rows. */
   readonly #unplaced = new Map<number, number>()
+  /** How many groups are at their bound. */
   #full = 0
-  /** Endpoints whose bound of rows is near. */
+  /** How many endpoints are near their bound of rows. */
   #near = 0
-  /** With so many rows the bound of an endpoint is near. */
+  /** An endpoint with this many rows is near its bound. */
   readonly #nearAt: number
 
   constructor(options: WildcardNamesOptions) {
     const { bounds } = options
     const capacity = bounds['wildcard-names']
     const rows = capacity + 1
-    this.#in = options
+    this.#options = options
     this.#slots = new Slots(capacity)
     this.#nearAt = Math.max(1, bounds['wildcard-names-per-endpoint'] - ROWS_NEAR)
     this.#use = new Int32Array(rows)
@@ -81,17 +83,17 @@ export class WildcardNames {
     this.#placeOfGroup = new Int32Array(rows)
   }
 
-  /** Whether a new name may need an eviction: a group is at its bound, or rows are nearly used up. */
+  /** True when a new name may need an eviction: a group is at its bound, or few rows are left. */
   get isNear(): boolean {
     return this.#full + this.#near > 0 || this.#left < ROWS_NEAR || this.#nearAt === 1
   }
 
-  /** Rows in use. */
+  /** Number of rows in use. */
   get count(): number {
     return this.#slots.used
   }
 
-  /** The most rows that an endpoint has. */
+  /** The rows of the endpoint that has the most. */
   get largestEndpoint(): number {
     let most = 0
     for (const { rows } of this.#byEndpoint.values()) most = Math.max(most, rows)
@@ -102,33 +104,33 @@ export class WildcardNames {
     return this.#slots.capacity - this.#slots.used
   }
 
-  /** Whether `overfull` may have something. */
+  /** True when `overfull` may return a use. */
   get isOverfull(): boolean {
     return this.#over.size + this.#unplaced.size > 0
   }
 
-  /** The most names that a wildcard has. */
+  /** The names of the wildcard, at one endpoint, that has the most. */
   get largest(): number {
     let most = 0
     for (const group of this.#groups) most = Math.max(most, group?.members.count ?? 0)
     return most
   }
 
-  /** Enters a use under all wildcards of its name's labels, or under none when rows are missing. */
+  /** Enters a use under all wildcards of its name's labels. If there are too few rows, enters it under none and notes it for `overfull`. */
   join(use: number, labels: number): void {
-    if (this.#in.kinds.wildcardsOf(labels) === 0) return
-    if (this.lacks(this.#in.uses.endpoint[use]!, labels) !== undefined) {
+    if (this.#options.kinds.wildcardsOf(labels) === 0) return
+    if (this.lacks(this.#options.uses.endpoint[use]!, labels) !== undefined) {
       this.#unplaced.set(use, labels)
       return
     }
-    for (const label of this.#in.labelSets.get(labels).labels) {
+    for (const label of this.#options.labelSets.get(labels).labels) {
       if (label.kind === 'fqdn') this.#enter(use, label.id)
     }
   }
 
   /** Removes a use from all its wildcards. */
   leave(use: number): void {
-    const { firstMember } = this.#in.uses
+    const { firstMember } = this.#options.uses
     for (let row = firstMember[use]!; row !== 0;) {
       const next = this.#nextOfUse[row]!
       const number = this.#group[row]!
@@ -141,35 +143,36 @@ export class WildcardNames {
     this.#unplaced.delete(use)
   }
 
-  /** The bound that denies an endpoint the rows for one more name with these labels; undefined: there are enough rows. */
+  /** Returns the bound that leaves an endpoint no rows for one more name with these labels, or undefined if there are enough rows. */
   lacks(
     endpoint: number,
     labels: number,
   ): 'wildcard-names' | 'wildcard-names-per-endpoint' | undefined {
-    const rows = this.#in.kinds.wildcardsOf(labels)
+    const rows = this.#options.kinds.wildcardsOf(labels)
     if (rows === 0) return undefined
     const own = (this.#byEndpoint.get(endpoint)?.rows ?? 0) + rows
-    if (own > this.#in.bounds['wildcard-names-per-endpoint']) return 'wildcard-names-per-endpoint'
+    if (own > this.#options.bounds['wildcard-names-per-endpoint'])
+      return 'wildcard-names-per-endpoint'
     return rows > this.#left ? 'wildcard-names' : undefined
   }
 
   /**
-   * The use of an endpoint that goes first for one more name of its own with these labels. 0 when none may go, or when all its
-   * rows together would not be enough.
+   * Returns the use of an endpoint to remove first, to free rows for one more name with these labels. Returns 0 if no use can be removed,
+   * or if all rows of the endpoint together would not be enough.
    */
   candidateOfEndpoint(endpoint: number, labels: number): number {
     const owner = this.#byEndpoint.get(endpoint)
-    const rows = this.#in.kinds.wildcardsOf(labels)
-    if (owner === undefined || rows > this.#in.bounds['wildcard-names-per-endpoint']) return 0
+    const rows = this.#options.kinds.wildcardsOf(labels)
+    if (owner === undefined || rows > this.#options.bounds['wildcard-names-per-endpoint']) return 0
     if (rows > this.#left + owner.rows) return 0
-    const number = this.#in.candidates.find(owner.order, (each) => this.#keyOfGroup(each))
+    const number = this.#options.candidates.find(owner.order, (each) => this.#keyOfGroup(each))
     const group = this.#groups[number]
     return group === undefined ? 0 : this.#candidateOf(group)
   }
 
-  /** Call when the first connection of a use opened or the last one ended. */
+  /** Call when a use got its first open connection, or when its last one ended. */
   connectedChanged(use: number): void {
-    for (let row = this.#in.uses.firstMember[use]!; row !== 0; row = this.#nextOfUse[row]!) {
+    for (let row = this.#options.uses.firstMember[use]!; row !== 0; row = this.#nextOfUse[row]!) {
       const number = this.#group[row]!
       const group = this.#groups[number]
       if (group === undefined) continue
@@ -179,13 +182,13 @@ export class WildcardNames {
   }
 
   /**
-   * The use that must go before the endpoint may know one more name with these labels. 0: none must go. `undefined`: one must go
-   * and none may.
+   * Returns the use to remove before the endpoint learns one more name with these labels. Returns 0 if no use has to be removed, and
+   * undefined if one would have to be removed but none can be.
    */
   candidateFor(endpoint: number, labels: number): number | undefined {
     const groups = this.#byEndpoint.get(endpoint)?.groups
-    if (groups === undefined || this.#in.kinds.wildcardsOf(labels) === 0) return 0
-    for (const label of this.#in.labelSets.get(labels).labels) {
+    if (groups === undefined || this.#options.kinds.wildcardsOf(labels) === 0) return 0
+    for (const label of this.#options.labelSets.get(labels).labels) {
       const group = this.#groups[groups.get(label.id) ?? 0]
       if (group === undefined || group.members.count < this.#max) continue
       const use = this.#candidateOf(group)
@@ -194,10 +197,10 @@ export class WildcardNames {
     return 0
   }
 
-  /** After a change of selectors: a use that must go, and the bound that demands it. */
+  /** Returns a use to remove because names got other labels, and the bound that was exceeded. Undefined: no bound is exceeded. */
   overfull(): { readonly use: number; readonly bound: keyof WildcardBounds } | undefined {
     for (const [use, labels] of this.#unplaced) {
-      const endpoint = this.#in.uses.endpoint[use]!
+      const endpoint = this.#options.uses.endpoint[use]!
       const bound = this.lacks(endpoint, labels)
       if (bound === undefined) {
         this.#unplaced.delete(use)
@@ -207,7 +210,7 @@ export class WildcardNames {
       const other = this.candidateOfEndpoint(endpoint, labels)
       const isFirst = other === 0 || this.#askedKey(use) < this.#askedKey(other)
       if (!isFirst) return { use: other, bound }
-      if (!this.#in.isHeld(use)) return { use, bound }
+      if (!this.#options.isHeld(use)) return { use, bound }
     }
     for (const number of this.#over) {
       const group = this.#groups[number]
@@ -222,7 +225,7 @@ export class WildcardNames {
   }
 
   get #max(): number {
-    return this.#in.bounds['names-per-wildcard']
+    return this.#options.bounds['names-per-wildcard']
   }
 
   #keyOfGroup(number: number): number {
@@ -232,21 +235,21 @@ export class WildcardNames {
   }
 
   #candidateOf(group: Group): number {
-    return this.#use[this.#in.candidates.find(group.members, (row) => this.#keyOf(row))]!
+    return this.#use[this.#options.candidates.find(group.members, (row) => this.#keyOf(row))]!
   }
 
   #keyOf(row: number): number {
     const use = this.#use[row]!
-    return this.#in.isHeld(use) ? HELD : this.#askedKey(use)
+    return this.#options.isHeld(use) ? HELD : this.#askedKey(use)
   }
 
   #askedKey(use: number): number {
-    const { uses } = this.#in
+    const { uses } = this.#options
     return uses.asked[use]! + (uses.connected[use] === 0 ? 0 : CONNECTED)
   }
 
   #enter(use: number, label: number): void {
-    const { uses } = this.#in
+    const { uses } = this.#options
     const row = this.#slots.take()
     invariant(row !== 0, 'there is room where a name is entered')
     const number = this.#groupOf(uses.endpoint[use]!, label)

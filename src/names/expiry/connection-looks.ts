@@ -1,24 +1,26 @@
-// Looks at the datapath's connection table for the open peers of each endpoint. A peer that opened or ended since the look before
-// is passed on to the entries of that endpoint and address. Both work in bounded steps, because hundreds of thousands of names can
-// lead to one address. Each entry hears of a change once, not at every look.
+// ConnectionLooks reads the datapath's connection table to find the open peers of each endpoint. If a peer opened or ended since the look
+// before, ConnectionLooks updates the entries of that endpoint and address. The reading and the updates are done in bounded steps, because
+// hundreds of thousands of names can lead to one address. An entry is updated only when its peer changes, and not at every look.
 
 import type { PeerScan } from '../../datapath/abilities.ts'
 import type { Datapath } from '../../datapath/datapath.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
 import type { NameCache } from '../name-cache.ts'
 
-/** Connections, openPeers or names looked at in one go. */
+/** One step reads at most this many connections. */
 const CONNECTIONS_PER_STEP = 256
+/** One step checks at most this many open peers. */
 const PEERS_PER_STEP = 1024
+/** One step updates the entries of at most this many names of an address. */
 const NAMES_PER_STEP = 64
-/** Looks are numbered 1..LOOKS. */
+/** Looks are numbered from 1 to this number, and then from 1 again. */
 const LOOKS = 255
 
-/** A peer whose change is being passed on to its entries. */
+/** A peer that opened or ended, while its entries are updated. */
 interface Report {
   readonly endpoint: number
   readonly connected: boolean
-  /** The next name on the address. */
+  /** The next mapping of the address to update, 0 after the last one. */
   mapping: number
 }
 
@@ -26,36 +28,40 @@ export interface ConnectionLooksOptions {
   readonly names: NameCache
   readonly ipcache: IpCache
   readonly datapath: Pick<Datapath, 'peers'>
-  /** An entry's connection is found to have ended. */
+  /** Called when a look finds that the last connection of an entry has ended. */
   readonly onEnd: (entry: number) => void
-  /** A connection to an entry's address began when its TTL was over for certain: the look before was later and saw none. */
+  /**
+   * Called when a connection to an entry's address certainly began after the entry's TTL had ended: the look before began after the TTL
+   * and found no connection.
+   */
   readonly onExpired: (entry: number) => void
 }
 
 export class ConnectionLooks {
-  readonly #in: ConnectionLooksOptions
-  /** Pairs of numbers, endpoint and row of the address: peers that the look found newly open. */
+  readonly #options: ConnectionLooksOptions
+  /** The peers that this look found newly open. Each peer is two numbers: the endpoint, and the IPCache row of the address. */
   readonly #begun: number[] = []
   #scan: PeerScan | undefined
   #report: Report | undefined
   #number = 0
-  /** The next contact to be looked at when the scan is at its end; 0 before. */
+  /** The next row of the open peers to check after the scan. 0 while the scan runs. */
   #nextPeer = 0
-  /** Ticks at which this look and the one before began. */
+  /** Tick at which this look began. */
   #began = Number.NEGATIVE_INFINITY
+  /** Tick at which the look before this one began. */
   #beganBefore = Number.NEGATIVE_INFINITY
   #underWay = false
   #blind = false
   #count = 0
 
   constructor(options: ConnectionLooksOptions) {
-    this.#in = options
+    this.#options = options
     options.names.rows.onMappingGone = (mapping, next) => {
       if (this.#report?.mapping === mapping) this.#report.mapping = next
     }
   }
 
-  /** Looks begun since the start. */
+  /** How many looks began since the start. */
   get count(): number {
     return this.#count
   }
@@ -64,7 +70,7 @@ export class ConnectionLooks {
     return this.#underWay
   }
 
-  /** Whether the last look found more than there is room to know. */
+  /** True when the newest look found more open peers than the table has rows for. */
   get isBlind(): boolean {
     return this.#blind
   }
@@ -73,14 +79,14 @@ export class ConnectionLooks {
     this.#number = (this.#number % LOOKS) + 1
     this.#count++
     this.#beganBefore = this.#began
-    this.#began = this.#in.names.tick()
+    this.#began = this.#options.names.tick()
     this.#blind = false
     this.#nextPeer = 0
     this.#underWay = true
-    this.#scan = this.#in.datapath.peers.scan()
+    this.#scan = this.#options.datapath.peers.scan()
   }
 
-  /** One small piece of a look that is under way; true when it is at its end. */
+  /** Does one small piece of the look that `begin` began. Returns true when the look is complete. */
   step(): boolean {
     if (this.#report !== undefined) this.#pass(this.#report)
     else if (this.#begun.length > 0) this.#passNext()
@@ -90,7 +96,7 @@ export class ConnectionLooks {
   }
 
   #read(scan: PeerScan): void {
-    const { ipcache, names } = this.#in
+    const { ipcache, names } = this.#options
     const { openPeers } = names.rows
     const done = scan.next(CONNECTIONS_PER_STEP, (endpoint, family, peer) => {
       const row = ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
@@ -104,9 +110,9 @@ export class ConnectionLooks {
     this.#nextPeer = 1
   }
 
-  /** OpenPeers that the look did not find are over; true when all were looked at. */
+  /** Ends the next open peer that the look did not find. Returns true when all open peers were checked. */
   #endPeers(): boolean {
-    const { openPeers } = this.#in.names.rows
+    const { openPeers } = this.#options.names.rows
     for (let i = 0; i < PEERS_PER_STEP; i++) {
       const row = this.#nextPeer
       if (row > openPeers.slots.high) return true
@@ -127,12 +133,12 @@ export class ConnectionLooks {
   }
 
   #begin(endpoint: number, prefix: number, connected: boolean): void {
-    const mapping = this.#in.names.mappings.firstOfPrefix[prefix]!
+    const mapping = this.#options.names.mappings.firstOfPrefix[prefix]!
     this.#report = { endpoint, connected, mapping }
   }
 
   #pass(report: Report): void {
-    const { names, onEnd, onExpired } = this.#in
+    const { names, onEnd, onExpired } = this.#options
     const { mappings, entries } = names
     const now = names.tick()
     for (let i = 0; i < NAMES_PER_STEP && report.mapping !== 0; i++) {

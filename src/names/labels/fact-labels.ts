@@ -1,5 +1,5 @@
-// Keeps the facts that names make in line with the selectors in force: the labels of a name, the fact of a mapping for the node,
-// and the fact of an entry in its endpoint's own scope. Called when something is learned, and by relabelling.
+// FactLabels makes labels and facts agree with the selectors in force: the labels of a name, the fact of a mapping in the node's scope,
+// and the fact of an entry in the endpoint's own scope. The name cache calls FactLabels when it learns an address, and so does relabelling.
 
 import { endpointId } from '../../core/ids.ts'
 import { EMPTY_SET, type LabelSets } from '../../core/labels.ts'
@@ -8,19 +8,22 @@ import type { IpCache } from '../../ipcache/ipcache.ts'
 import { GUARDED_UNLESS_SAID, UNGUARDED } from '../guard.ts'
 import type { MappingTable } from '../tables/mapping-table.ts'
 import type { NameScopes } from '../name-scopes.ts'
-import type { NameTable } from '../tables/name-table.ts'
+import type { NameKey, NameTable } from '../tables/name-table.ts'
 import type { EntryTable } from '../tables/entry-table.ts'
 import type { UseTable } from '../tables/use-table.ts'
 import type { WildcardNames } from '../eviction/wildcard-names.ts'
 
-/** The labels of a name: those of all FQDN selectors that match it. */
+/** Finds the labels of a name: the labels of all FQDN selectors that match the name. Returns numbers of label sets. */
 export interface NameLabeller {
   /** Grows with every change of the selectors. */
   readonly epoch: number
+  /** Returns the labels of the name in wire form at `offset`. */
   labelsOf(wire: Uint8Array, offset: number): number
-  /** Those of them that documents allow for guarded addresses. */
+  /** Returns the labels of the key's name. If the key has the labels of the present epoch, there is no match. */
+  labelsOfKey(key: NameKey): number
+  /** Returns only those labels of the name that documents allow for guarded addresses. */
   guardedLabelsOf(wire: Uint8Array, offset: number): number
-  /** Called with the labels of each known name when it gets them. */
+  /** Called with the new labels of a known name whenever its labels change. */
   noteSeen(labels: number): void
 }
 
@@ -37,17 +40,20 @@ export interface FactLabelsOptions {
 }
 
 export class FactLabels {
-  readonly #in: FactLabelsOptions
+  readonly #options: FactLabelsOptions
 
   constructor(options: FactLabelsOptions) {
-    this.#in = options
+    this.#options = options
   }
 
-  /** Makes a name's labels agree with the selectors in force; true when they changed. */
-  relabelName(name: number): boolean {
-    const { names, labeller, labelSets, uses, wildcards } = this.#in
+  /** Makes a name's labels agree with the selectors in force. Returns true if the labels changed. `key`: the name's key, if any. */
+  relabelName(name: number, key?: NameKey): boolean {
+    const { names, labeller, labelSets, uses, wildcards } = this.#options
     if (names.epoch[name] === labeller.epoch) return false
-    const labels = labeller.labelsOf(names.octetsOf(name), names.offsetOf(name))
+    const labels =
+      key === undefined
+        ? labeller.labelsOf(names.octetsOf(name), names.offsetOf(name))
+        : labeller.labelsOfKey(key)
     names.epoch[name] = labeller.epoch
     if (names.labels[name] === labels) return false
     labelSets.retain(labels)
@@ -61,9 +67,9 @@ export class FactLabels {
     return true
   }
 
-  /** Makes a mapping's fact for the node agree with its name's labels; false when a table is full. */
+  /** Makes a mapping's fact in the node's scope agree with the name's labels. Returns false if a table is full. */
   relabelMapping(mapping: number): boolean {
-    const { names, mappings, scopes, ipcache } = this.#in
+    const { names, mappings, scopes, ipcache } = this.#options
     const name = mappings.name[mapping]!
     const isPlain = mappings.guarded[mapping] === UNGUARDED
     const labels = scopes.nodeLabels(isPlain ? names.labels[name]! : this.#guardedLabels(mapping))
@@ -81,9 +87,9 @@ export class FactLabels {
     return true
   }
 
-  /** Makes an entry's fact in its endpoint's own scope agree with its labels; false when a table is full. */
+  /** Makes an entry's fact in the endpoint's own scope agree with the name's labels. Returns false if a table is full. */
   relabelEntry(entry: number): boolean {
-    const { entries, mappings, names, scopes, ipcache } = this.#in
+    const { entries, mappings, names, scopes, ipcache } = this.#options
     const fact = entries.fact[entry]!
     if (fact === 0 && !scopes.inUse) return true
     const mapping = entries.mapping[entry]!
@@ -105,17 +111,17 @@ export class FactLabels {
     return true
   }
 
-  /** The labels that a guarded address gets from its name. */
+  /** Returns the labels that a guarded address gets from its name. */
   #guardedLabels(mapping: number): number {
-    const { mappings, names, labeller } = this.#in
+    const { mappings, names, labeller } = this.#options
     if (mappings.guarded[mapping] !== GUARDED_UNLESS_SAID) return EMPTY_SET
     const name = mappings.name[mapping]!
     return labeller.guardedLabelsOf(names.octetsOf(name), names.offsetOf(name))
   }
 
-  /** Removes an entry's own fact. */
+  /** Removes the fact of an entry. */
   dropFact(entry: number, fact: number): void {
-    const { ipcache, entries } = this.#in
+    const { ipcache, entries } = this.#options
     ipcache.removeFact(fact)
     entries.fact[entry] = 0
   }

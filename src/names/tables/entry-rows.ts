@@ -1,6 +1,6 @@
-// Creates and removes rows of names, mappings, uses and entries, with everything that belongs to them: facts in the IPCache,
-// references to label sets, places in the orders of eviction. A new row is linked everywhere or nowhere. Written by the name cache
-// alone.
+// EntryRows creates and removes rows of names, mappings, uses and entries. With each row it creates or removes the row's facts in the
+// IPCache, its references to label sets and its places in the orders of eviction. A new row is linked everywhere or nowhere. Only the
+// name cache and expiry change rows here.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type { LabelSets } from '../../core/labels.ts'
@@ -29,11 +29,11 @@ export interface EntryRowsOptions {
   /** `limits.pairs`. */
   readonly capacity: number
   readonly wildcards: WildcardBounds
-  /** Capacity for open peers. */
+  /** The most open peers. */
   readonly openPeers: number
 }
 
-/** The end of the TTL of an entry that has none yet: before any time. */
+/** The end of the TTL of a new entry, until the answer sets it. It is earlier than every tick. */
 const NEVER = -0x8000_0000
 
 export class EntryRows {
@@ -45,7 +45,7 @@ export class EntryRows {
   readonly labels: FactLabels
   readonly orders: EntryOrders
   readonly wildcards: WildcardNames
-  /** Called when a mapping goes, with the next one of its address. A walk along these mappings in steps needs it. */
+  /** Called before a mapping is removed, with the next mapping of its address. A walk that stands on the mapping moves to the next. */
   onMappingGone: (mapping: number, nextOfAddress: number) => void = () => undefined
   readonly #heldEntries: BatchMarks
   readonly #heldUses: BatchMarks
@@ -64,7 +64,11 @@ export class EntryRows {
     const { firstMapping, firstUse } = this.names
     this.mappings = new MappingTable({ capacity, prefixCapacity, firstOfName: firstMapping })
     this.uses = new UseTable({ capacity, firstOfName: firstUse })
-    this.entries = new EntryTable({ capacity, firstOfMapping: this.mappings.firstEntry })
+    this.entries = new EntryTable({
+      capacity,
+      firstOfMapping: this.mappings.firstEntry,
+      firstOfUse: this.uses.firstEntry,
+    })
     this.openPeers = new OpenPeers({ capacity: options.openPeers })
     this.#heldEntries = new BatchMarks({ capacity })
     this.#heldUses = new BatchMarks({ capacity })
@@ -92,14 +96,14 @@ export class EntryRows {
     this.labels = new FactLabels({ ...options, names, mappings, uses, entries, wildcards })
   }
 
-  /** Begins the next batch of answers. Entries of the batch before may now be evicted. */
+  /** Begins the next batch of answers. Eviction can now remove entries of the batch before. */
   begin(): void {
     this.#heldEntries.begin()
     this.#heldUses.begin()
     this.#candidates.release()
   }
 
-  /** An answer of the present batch is about the entry. */
+  /** Notes that an answer of the present batch contains the entry. `now` is a tick. */
   touch(entry: number, now: number): void {
     const use = this.entries.use[entry]!
     this.uses.asked[use] = now
@@ -107,17 +111,17 @@ export class EntryRows {
     this.#heldUses.mark(use)
   }
 
-  /** The row of a name with up-to-date labels, created when missing; 0 when the table is full. */
+  /** Returns the row of a name, with labels up to date. Creates a missing row. Returns 0 when the table is full. */
   holdName(key: NameKey): number {
     const known = this.names.rowOf(key)
     const row = known === 0 ? this.names.add(key) : known
     if (row === 0) return 0
     if (known === 0) this.names.epoch[row] = -1
-    this.labels.relabelName(row)
+    this.labels.relabelName(row, key)
     return row
   }
 
-  /** The row of (name, address) of a lesson, with its fact, created when missing; 0 when a table is full. */
+  /** Returns the mapping of a name and a lesson's address, with its fact. Creates a missing one. Returns 0 when a table is full. */
   holdMapping(name: number, lesson: Lesson): number {
     const { family, octets, offset } = lesson
     const prefix = this.#ipcache.holdAddress(family, octets, offset)
@@ -142,7 +146,7 @@ export class EntryRows {
     return 0
   }
 
-  /** Adds an unknown entry with a grace in seconds and without time to live; 0 when a table is full. */
+  /** Adds an unknown entry with `grace` in seconds. The caller sets its TTL. Returns the row, or 0 when a table is full. */
   addEntry(mapping: number, endpoint: EndpointId, now: number, grace: number): number {
     const { mappings, entries } = this
     const row = entries.add(mapping, endpoint)
@@ -150,7 +154,7 @@ export class EntryRows {
     entries.liveUntil[row] = NEVER
     entries.grace[row] = grace
     const use = this.#holdUse(endpoint, mappings.name[mapping]!, now)
-    this.uses.firstEntry[use] = entries.linkToUse(row, use, this.uses.firstEntry[use]!)
+    entries.linkToUse(row, use)
     this.uses.entries[use]!++
     this.orders.add(row)
     if (this.openPeers.has(endpoint, mappings.prefix[mapping]!)) this.setConnected(row, true, now)
@@ -159,7 +163,7 @@ export class EntryRows {
     return 0
   }
 
-  /** A connection to the entry's address opened, or the last one ended. True when that is a change. */
+  /** Notes whether the endpoint has an open connection to the entry's address. Returns true if this is a change. `now` is a tick. */
   setConnected(entry: number, connected: boolean, now: number): boolean {
     const { entries, uses, wildcards } = this
     if ((entries.connected[entry] !== 0) === connected) return false
@@ -172,7 +176,7 @@ export class EntryRows {
     return true
   }
 
-  /** Removes an entry. Its mapping stays. */
+  /** Removes an entry, and its use if the use has no other entry. The mapping stays. */
   removeEntry(entry: number): void {
     const { entries, uses } = this
     const fact = entries.fact[entry]!
@@ -180,7 +184,7 @@ export class EntryRows {
     if (entries.connected[entry] !== 0) this.setConnected(entry, false, 0)
     this.orders.remove(entry)
     const use = entries.use[entry]!
-    uses.firstEntry[use] = entries.unlinkFromUse(entry, uses.firstEntry[use]!)
+    entries.unlinkFromUse(entry)
     this.#heldEntries.clear(entry)
     if (--uses.entries[use]! === 0) {
       this.wildcards.leave(use)
@@ -190,7 +194,7 @@ export class EntryRows {
     entries.remove(entry)
   }
 
-  /** Removes a mapping without entries, and then its name when that has no other mapping. */
+  /** Removes a mapping if it has no entries, and then its name if the name has no other mapping. */
   dropIdleMapping(mapping: number): void {
     if (this.mappings.firstEntry[mapping] !== 0) return
     const name = this.mappings.name[mapping]!
@@ -205,7 +209,7 @@ export class EntryRows {
     this.dropIdleName(name)
   }
 
-  /** Removes a name without mappings. */
+  /** Removes a name if it has no mappings. */
   dropIdleName(name: number): void {
     if (this.names.mappings[name] !== 0 || !this.names.isUsed(name)) return
     this.#sets.release(this.names.labels[name]!)

@@ -1,70 +1,65 @@
-// Entries (mapping, endpoint): the endpoint learned the address by the name, and until when. An entry is in two lists: that of its
-// mapping, which tells whether any endpoint still has it, and that of its use (endpoint, name), so that an endpoint forgets a name
-// at the cost of its own entries. An endpoint with its own view has a fact in each entry. The first entry of a mapping is found
-// from the mapping and is in no index, because most have no other. Typed arrays, about 60 octets an entry.
+// EntryTable holds the entries (mapping, endpoint). An entry says that the endpoint learned the mapping's address by the mapping's name,
+// and until when. Each entry is in two lists. The list of its mapping shows whether any endpoint still has the mapping. The list of its
+// use (endpoint, name) lets an endpoint forget a name without looking at entries of other endpoints. An entry of an endpoint with its
+// own view of addresses also has a fact. The first entry of a mapping is found from the mapping and is in no index, because most mappings
+// have only one entry. The typed arrays need about 60 octets per entry.
 
-import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
-import { hashPair } from '../../core/tables/keyed-hash.ts'
+import { OwnedRows } from '../../core/tables/owned-rows.ts'
+import { RowLists } from '../../core/tables/row-lists.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
 
-export class EntryTable implements RowHasher {
+export class EntryTable {
   readonly slots: Slots
   readonly mapping: Int32Array
   readonly endpoint: Int32Array
-  /** End of the TTL in clock ticks. */
+  /** Last tick of the TTL. */
   readonly liveUntil: Int32Array
-  /** `Clock.now()` of the answer that made it; LEARNED_BEFORE for an entry of an earlier process. */
+  /** `Clock.now()` when the answer that made the entry arrived. LEARNED_BEFORE for an entry of an earlier process. */
   readonly learnedAt: Float64Array
   /** Ticks from `liveUntil` to the end of the entry. */
   readonly grace: Int32Array
-  /** First entry of each mapping. */
-  readonly #firstOfMapping: Int32Array
+  readonly #ofMapping: OwnedRows
   readonly nextOfMapping: Int32Array
-  /** Fact in the endpoint's own scope, 0 when there is none. */
+  /** Row of the fact in the endpoint's own scope, 0 when there is none. */
   readonly fact: Int32Array
-  /** 1 while the last look found an open connection of the endpoint to the address. */
+  /** 1 while the endpoint has an open connection to the address, as of the last look at the connections. */
   readonly connected: Uint8Array
-  /** Tick of the look that found the last connection ended, 0 when none was ever open. */
+  /** Tick at which a look found the last connection ended. 0 when no connection has ended. */
   readonly lastConnected: Int32Array
   /** The use (endpoint, name) of the entry. */
   readonly use: Int32Array
+  readonly #ofUse: RowLists
   readonly nextOfUse: Int32Array
-  readonly #previousOfUse: Int32Array
-  readonly #index: HashIndex
 
-  /** `firstOfMapping`: a column of the mappings, which this table writes. */
-  constructor(options: { readonly capacity: number; readonly firstOfMapping: Int32Array }) {
+  /** `firstOfMapping`, `firstOfUse`: columns of the mappings and of the uses, which this table writes. */
+  constructor(options: {
+    readonly capacity: number
+    readonly firstOfMapping: Int32Array
+    readonly firstOfUse: Int32Array
+  }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
     this.mapping = new Int32Array(rows)
     this.endpoint = new Int32Array(rows)
     this.liveUntil = new Int32Array(rows)
     this.learnedAt = new Float64Array(rows)
-    this.#firstOfMapping = options.firstOfMapping
-    this.nextOfMapping = new Int32Array(rows)
     this.grace = new Int32Array(rows)
     this.fact = new Int32Array(rows)
     this.connected = new Uint8Array(rows)
     this.lastConnected = new Int32Array(rows)
     this.use = new Int32Array(rows)
-    this.nextOfUse = new Int32Array(rows)
-    this.#previousOfUse = new Int32Array(rows)
-    this.#index = new HashIndex(options.capacity, this)
+    const { capacity, firstOfMapping: first } = options
+    this.#ofMapping = new OwnedRows({ capacity, first, owner: this.mapping, key: this.endpoint })
+    this.nextOfMapping = this.#ofMapping.next
+    this.#ofUse = new RowLists({ rows: capacity, first: options.firstOfUse })
+    this.nextOfUse = this.#ofUse.next
   }
 
   find(mapping: number, endpoint: number): number {
-    const first = this.#firstOfMapping[mapping]!
-    if (first === 0 || this.endpoint[first] === endpoint) return first
-    if (this.nextOfMapping[first] === 0) return 0
-    const hash = hashPair(mapping, endpoint)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
-      const row = this.#index.row(at)
-      if (row === 0 || (this.mapping[row] === mapping && this.endpoint[row] === endpoint))
-        return row
-    }
+    return this.#ofMapping.find(mapping, endpoint)
   }
 
-  /** Adds an unknown entry; 0 when full. */
+  /** Adds an unknown entry. Returns its row, or 0 when the table is full. */
   add(mapping: number, endpoint: number): number {
     const row = this.slots.take()
     if (row === 0) return 0
@@ -72,30 +67,13 @@ export class EntryTable implements RowHasher {
     this.endpoint[row] = endpoint
     this.connected[row] = 0
     put(this.lastConnected, row, 0)
-    const first = this.#firstOfMapping[mapping]!
-    put(this.nextOfMapping, row, first === 0 ? 0 : this.nextOfMapping[first]!)
-    if (first === 0) {
-      this.#firstOfMapping[mapping] = row
-    } else {
-      this.nextOfMapping[first] = row
-      this.#index.insert(this.hashOfRow(row), row)
-    }
+    this.#ofMapping.add(row)
     return row
   }
 
+  /** Removes an entry that `unlinkFromUse` has taken out of its use's list. */
   remove(row: number): void {
-    const mapping = this.mapping[row]!
-    const next = this.nextOfMapping[row]!
-    const first = this.#firstOfMapping[mapping]!
-    if (first === row) {
-      if (next !== 0) this.#index.remove(next)
-      this.#firstOfMapping[mapping] = next
-    } else {
-      this.#index.remove(row)
-      let before = first
-      while (this.nextOfMapping[before] !== row) before = this.nextOfMapping[before]!
-      this.nextOfMapping[before] = next
-    }
+    this.#ofMapping.remove(row)
     this.mapping[row] = 0
     this.slots.free(row)
   }
@@ -104,25 +82,14 @@ export class EntryTable implements RowHasher {
     return this.mapping[row] !== 0
   }
 
-  /** Puts an entry in front of its use's list; returns the first of the list. */
-  linkToUse(row: number, use: number, firstOfUse: number): number {
+  /** Puts an entry in front of its use's list. */
+  linkToUse(row: number, use: number): void {
     this.use[row] = use
-    put(this.nextOfUse, row, firstOfUse)
-    put(this.#previousOfUse, row, 0)
-    if (firstOfUse !== 0) this.#previousOfUse[firstOfUse] = row
-    return row
+    this.#ofUse.add(use, row)
   }
 
-  /** Takes an entry out of its use's list; returns the first of the list afterwards. */
-  unlinkFromUse(row: number, firstOfUse: number): number {
-    const next = this.nextOfUse[row]!
-    const previous = this.#previousOfUse[row]!
-    if (next !== 0) this.#previousOfUse[next] = previous
-    if (previous !== 0) this.nextOfUse[previous] = next
-    return previous === 0 ? next : firstOfUse
-  }
-
-  hashOfRow(row: number): number {
-    return hashPair(this.mapping[row]!, this.endpoint[row]!)
+  /** Takes an entry out of its use's list. */
+  unlinkFromUse(row: number): void {
+    this.#ofUse.remove(this.use[row]!, row)
   }
 }

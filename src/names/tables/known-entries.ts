@@ -1,6 +1,6 @@
-// Finds a known entry by going along the lists of its name, which nearly every answer needs. This touches a third of the memory
-// that looking up address, mapping and entry in their tables does. `find` looks at a few rows only; `lookUp` uses the tables
-// and finds every entry.
+// KnownEntries finds the entry of a lesson; nearly every answer needs this. `find` walks along the lists of the name and looks at a few
+// rows only. The walk touches a third of the memory that lookups of address, mapping and entry in their tables touch. `lookUp` uses the
+// tables and finds every entry.
 
 import { widthOf } from '../../core/ip.ts'
 import type { PrefixTable } from '../../ipcache/prefix-table.ts'
@@ -16,32 +16,32 @@ export interface KnownEntriesOptions {
   readonly prefixes: PrefixTable
 }
 
-/** The most addresses of a name, and endpoints of an address, that `find` looks at. */
+/** `find` looks at this many mappings of a name, and then at this many entries of a mapping. */
 const LOOKS_MAX = 8
 
 export class KnownEntries {
-  readonly #in: KnownEntriesOptions
+  readonly #options: KnownEntriesOptions
 
   constructor(options: KnownEntriesOptions) {
-    this.#in = options
+    this.#options = options
   }
 
-  /** The entry of a lesson under the row of its name; 0 when it is not among the first. */
+  /** Returns the entry of a lesson, by the row of its name. Returns 0 when the entry is not among the first rows. */
   find(name: number, lesson: Lesson): number {
     const mapping = this.#mappingOf(name, lesson)
     return mapping === 0 ? 0 : this.#entryOf(mapping, lesson.endpoint)
   }
 
-  /** The entry of a lesson under the row of its name; 0 when it is unknown. */
+  /** Returns the entry of a lesson, by the row of its name. Returns 0 when there is none. */
   lookUp(name: number, { endpoint, family, octets, offset }: Lesson): number {
-    const { mappings, entries, prefixes } = this.#in
+    const { mappings, entries, prefixes } = this.#options
     const prefix = prefixes.find(family, octets, offset, widthOf(family))
     const mapping = prefix === 0 ? 0 : mappings.find(name, prefix)
     return mapping === 0 ? 0 : entries.find(mapping, endpoint)
   }
 
   #mappingOf(name: number, lesson: Lesson): number {
-    const { names, mappings } = this.#in
+    const { names, mappings } = this.#options
     const { prefix, nextOfName } = mappings
     let row = names.firstMapping[name]!
     for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = nextOfName[row]!) {
@@ -50,9 +50,9 @@ export class KnownEntries {
     return 0
   }
 
-  /** Whether the row of a host is the lesson's address. The width tells the family. */
+  /** Returns true if the IPCache row holds the lesson's address. The prefix length, 32 or 128, tells the family. */
   #isAddress(row: number, { family, octets, offset }: Lesson): boolean {
-    const { prefixes } = this.#in
+    const { prefixes } = this.#options
     const width = widthOf(family)
     if (prefixes.lengths[row] !== width) return false
     const at = row * 16
@@ -62,7 +62,7 @@ export class KnownEntries {
   }
 
   #entryOf(mapping: number, endpoint: number): number {
-    const { entries, mappings } = this.#in
+    const { entries, mappings } = this.#options
     let row = mappings.firstEntry[mapping]!
     for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = entries.nextOfMapping[row]!) {
       if (entries.endpoint[row] === endpoint) return row

@@ -1,32 +1,30 @@
-// Mappings: name -> address. A mapping holds the row of its address in the IPCache. When a selector matches its name, it also
-// holds the fact there. Its entries say which endpoints learned it and until when (entry-table.ts). The first mapping of a name is
-// found from the name and is in no index, because most names have no other. Typed arrays, about 45 octets a mapping.
+// MappingTable holds the mappings (name, address). A mapping has the row of its address in the IPCache. If a selector matches the name,
+// the mapping also has a fact there. The entries of a mapping say which endpoints learned it, and until when (entry-table.ts). The first
+// mapping of a name is found from the name and is in no index, because most names have only one mapping. The typed arrays
+// need about 45 octets per mapping.
 
-import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
-import { hashPair } from '../../core/tables/keyed-hash.ts'
+import { OwnedRows } from '../../core/tables/owned-rows.ts'
+import { RowLists } from '../../core/tables/row-lists.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
 
-export class MappingTable implements RowHasher {
+export class MappingTable {
   readonly slots: Slots
   readonly name: Int32Array
   /** Row of the address in the IPCache. */
   readonly prefix: Int32Array
-  /** Row of the fact, 0 when no selector matches the name. */
+  /** Row of the fact in the node's scope, 0 when there is none. */
   readonly fact: Int32Array
-  /** How far the address is guarded (guard.ts). */
+  /** The guard's level of the address (guard.ts). */
   readonly guarded: Uint8Array
   readonly firstEntry: Int32Array
-  /** First mapping of each name. */
-  readonly #firstOfName: Int32Array
+  readonly #ofName: OwnedRows
   readonly nextOfName: Int32Array
-  readonly previousOfName: Int32Array
+  readonly #ofPrefix: RowLists
   readonly nextOfPrefix: Int32Array
-  readonly previousOfPrefix: Int32Array
   /** First mapping of each IPCache row. */
   readonly firstOfPrefix: Int32Array
-  /** How many names each IPCache row has. */
+  /** How many mappings each IPCache row has. */
   readonly countOfPrefix: Int32Array
-  readonly #index: HashIndex
 
   /** `firstOfName`: a column of the names, which this table writes. */
   constructor(options: {
@@ -41,28 +39,20 @@ export class MappingTable implements RowHasher {
     this.fact = new Int32Array(rows)
     this.guarded = new Uint8Array(rows)
     this.firstEntry = new Int32Array(rows)
-    this.#firstOfName = options.firstOfName
-    this.nextOfName = new Int32Array(rows)
-    this.previousOfName = new Int32Array(rows)
-    this.nextOfPrefix = new Int32Array(rows)
-    this.previousOfPrefix = new Int32Array(rows)
     this.firstOfPrefix = new Int32Array(options.prefixCapacity + 1)
     this.countOfPrefix = new Int32Array(options.prefixCapacity + 1)
-    this.#index = new HashIndex(options.capacity, this)
+    const { capacity, firstOfName: first } = options
+    this.#ofName = new OwnedRows({ capacity, first, owner: this.name, key: this.prefix })
+    this.nextOfName = this.#ofName.next
+    this.#ofPrefix = new RowLists({ rows: capacity, first: this.firstOfPrefix })
+    this.nextOfPrefix = this.#ofPrefix.next
   }
 
   find(name: number, prefix: number): number {
-    const first = this.#firstOfName[name]!
-    if (first === 0 || this.prefix[first] === prefix) return first
-    if (this.nextOfName[first] === 0) return 0
-    const hash = hashPair(name, prefix)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
-      const row = this.#index.row(at)
-      if (row === 0 || (this.name[row] === name && this.prefix[row] === prefix)) return row
-    }
+    return this.#ofName.find(name, prefix)
   }
 
-  /** Adds an unknown mapping; 0 when full. */
+  /** Adds an unknown mapping. Returns its row, or 0 when the table is full. */
   add(name: number, prefix: number): number {
     const row = this.slots.take()
     if (row === 0) return 0
@@ -71,61 +61,22 @@ export class MappingTable implements RowHasher {
     put(this.fact, row, 0)
     this.guarded[row] = 0
     put(this.firstEntry, row, 0)
-    this.#linkToName(row, name)
-    const firstOfPrefix = this.firstOfPrefix[prefix]!
-    put(this.nextOfPrefix, row, firstOfPrefix)
-    put(this.previousOfPrefix, row, 0)
-    if (firstOfPrefix !== 0) this.previousOfPrefix[firstOfPrefix] = row
-    this.firstOfPrefix[prefix] = row
+    this.#ofName.add(row)
+    this.#ofPrefix.add(prefix, row)
     this.countOfPrefix[prefix]!++
     return row
   }
 
   remove(row: number): void {
-    const next = this.nextOfPrefix[row]!
-    const previous = this.previousOfPrefix[row]!
-    if (next !== 0) this.previousOfPrefix[next] = previous
-    if (previous !== 0) this.nextOfPrefix[previous] = next
-    else this.firstOfPrefix[this.prefix[row]!] = next
-    this.countOfPrefix[this.prefix[row]!]!--
-    this.#unlinkFromName(row)
+    const prefix = this.prefix[row]!
+    this.#ofPrefix.remove(prefix, row)
+    this.countOfPrefix[prefix]!--
+    this.#ofName.remove(row)
     this.name[row] = 0
     this.slots.free(row)
   }
 
-  /** Makes the row the first of its name, or puts it behind the first and into the index. */
-  #linkToName(row: number, name: number): void {
-    const first = this.#firstOfName[name]!
-    const next = first === 0 ? 0 : this.nextOfName[first]!
-    put(this.nextOfName, row, next)
-    put(this.previousOfName, row, first)
-    if (next !== 0) this.previousOfName[next] = row
-    if (first === 0) {
-      this.#firstOfName[name] = row
-    } else {
-      this.nextOfName[first] = row
-      this.#index.insert(this.hashOfRow(row), row)
-    }
-  }
-
-  #unlinkFromName(row: number): void {
-    const next = this.nextOfName[row]!
-    const previous = this.previousOfName[row]!
-    if (previous !== 0) {
-      this.#index.remove(row)
-      this.nextOfName[previous] = next
-    } else {
-      if (next !== 0) this.#index.remove(next)
-      this.#firstOfName[this.name[row]!] = next
-    }
-    if (next !== 0) this.previousOfName[next] = previous
-  }
-
   isUsed(row: number): boolean {
     return this.name[row] !== 0
-  }
-
-  hashOfRow(row: number): number {
-    return hashPair(this.name[row]!, this.prefix[row]!)
   }
 }

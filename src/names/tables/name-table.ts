@@ -1,5 +1,6 @@
-// Every learned name, once, with the label set of the FQDN selectors that match it. Wire octets are in an arena, all else is in
-// typed arrays: about 70 octets a name, outside the garbage collector. A row lives while a mapping uses it.
+// NameTable holds every learned name once, with the label set of the FQDN selectors that match the name. The names in wire form are in an
+// arena, everything else is in typed arrays. A name needs about 70 octets, which the garbage collector does not look at. A row stays
+// while the name has a mapping.
 
 import { HashIndex } from '../../core/tables/hash-index.ts'
 import { formatName } from '../../core/name.ts'
@@ -7,35 +8,51 @@ import { hashOctets } from '../../core/tables/keyed-hash.ts'
 import { OctetArena } from '../../core/tables/octet-arena.ts'
 import { Slots } from '../../core/tables/slots.ts'
 
-/** A name to look up: lower-case wire octets from 0, their number and `hashOctets` of them. The table notes where it found it. */
-export class NameKey {
+/**
+ * The labels that a client's name had when the client asked for it, and the epoch of the selectors at that time. Epoch 0: the labels
+ * are not known yet.
+ */
+export interface AskedLabels {
+  readonly labels: number
+  readonly labelEpoch: number
+}
+
+/**
+ * A name to look up: its wire form in lower case at offset 0, the length in octets, and their `hashOctets`. The table notes in the key
+ * where it found the name.
+ */
+export class NameKey implements AskedLabels {
   wire: Uint8Array = new Uint8Array(0)
   length = 0
   hash = 0
-  /** The row that the table found last, and the table's `changes` at that time. */
+  /** The row that the table found last, 0 for none. */
   row = 0
+  /** The table's `#changes` when it found `row`. */
   foundAt = -1
+  labels = 0
+  labelEpoch = 0
 
   set(wire: Uint8Array, length: number, hash: number): this {
     this.wire = wire
     this.length = length
     this.hash = hash
     this.foundAt = -1
+    this.labelEpoch = 0
     return this
   }
 }
 
 export class NameTable {
   readonly slots: Slots
-  /** The label set of the matching selectors, as of `epoch`. */
+  /** The label set of the selectors that matched the name in `epoch`. */
   readonly labels: Int32Array
   /** The epoch of the selectors that made `labels`. */
   readonly epoch: Int32Array
   readonly firstMapping: Int32Array
   readonly mappings: Int32Array
-  /** Endpoints that asked it (use-table.ts). */
+  /** The first use of the name (use-table.ts). Each use is an endpoint that asked for the name. */
   readonly firstUse: Int32Array
-  /** Names that came or went since the start. */
+  /** How many names were added and removed since the start. */
   #changes = 0
   readonly #handles: Int32Array
   readonly #lengths: Uint8Array
@@ -55,7 +72,7 @@ export class NameTable {
     this.#index = new HashIndex(options.capacity, this)
   }
 
-  /** The row of a name, 0 when unknown. A second call for the same key costs two comparisons while no name comes or goes. */
+  /** Returns the row of a name, 0 when unknown. A repeated call with the same key is one comparison, until a name is added or removed. */
   rowOf(key: NameKey): number {
     if (key.foundAt !== this.#changes) {
       key.row = this.find(key.wire, 0, key.length, key.hash)
@@ -64,7 +81,7 @@ export class NameTable {
     return key.row
   }
 
-  /** The row of a lower-case wire name with its hash (core/name.ts), 0 when unknown. */
+  /** Returns the row of a lower-case name in wire form with its hash (core/name.ts), 0 when unknown. */
   find(wire: Uint8Array, offset: number, length: number, hash: number): number {
     for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
@@ -72,7 +89,7 @@ export class NameTable {
     }
   }
 
-  /** Adds an unknown name; 0 when the table is full. */
+  /** Adds an unknown name. Returns its row, or 0 when the table is full. */
   add(key: NameKey): number {
     const { wire, length, hash } = key
     const row = this.slots.take()
@@ -95,7 +112,7 @@ export class NameTable {
     this.slots.free(row)
   }
 
-  /** Octets that hold the row's name at `offsetOf(row)`. */
+  /** Returns an array that has the row's name in wire form at `offsetOf(row)`. */
   octetsOf(row: number): Uint8Array {
     return this.#arena.blockOf(this.#handles[row]!)
   }
@@ -104,7 +121,7 @@ export class NameTable {
     return this.#arena.offsetOf(this.#handles[row]!)
   }
 
-  /** Octets of the row's name in wire form, the final zero included. */
+  /** Returns the length of the row's name in wire form, in octets with the final zero. */
   lengthOf(row: number): number {
     return this.#lengths[row]!
   }

@@ -1,6 +1,7 @@
-/* A thin face of libbpf: loads an object with its maps pinned, moves octets between maps and buffers, attaches programs, runs
- * one on a given packet, empties the ring buffer. TypeScript decides what a key means. Calls return at once; a negative
- * number is an errno. File descriptors name maps, so that pins can be used without loading anything. */
+/* This addon is a thin layer over libbpf. It loads an object and pins its maps, and copies octets between maps and buffers. It
+ * attaches programs, runs a program on a given packet, and empties the ring buffer. TypeScript decides what a key means. Every
+ * call returns at once, and a negative number is an errno. File descriptors name maps, so pinned maps can be used without loading
+ * an object. */
 #define _GNU_SOURCE
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,7 +16,7 @@
 #include "bpf-load.h"
 #include "bpf-maps.h"
 
-/* openPin(path) -> fd, -errno */
+/* openPin(path) -> fd, or -errno */
 static napi_value open_pin(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -27,17 +28,19 @@ static napi_value open_pin(napi_env env, napi_callback_info info)
 	return number(env, fd < 0 ? -errno : fd);
 }
 
-/* close(fd) -> 0, -errno */
-static napi_value close_fd(napi_env env, napi_callback_info info)
+/* pin(fd of a map or a program, path) -> 0, or -errno */
+static napi_value pin(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
+	char path[PATH_SIZE];
 	int fd = integer(&call, 0);
+	text(&call, 1, path, sizeof(path));
 	if (call.bad)
 		return NULL;
-	return number(env, close(fd) < 0 ? -errno : 0);
+	return number(env, bpf_obj_pin(fd, path) < 0 ? -errno : 0);
 }
 
-/* shape(fd, into: Uint32Array of 3) -> 0, -errno; key size, value size, bound of a map */
+/* shape(fd, into: Uint32Array of 3) -> 0, or -errno. Writes the key size, the value size and the bound of a map. */
 static napi_value shape(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -55,8 +58,8 @@ static napi_value shape(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* testRun(program fd, packet, interface index) -> the program's return value as unsigned, -errno. The packet came in by the
- * interface; an index of 0 runs without a context. */
+/* testRun(program fd, packet, interface index) -> the program's return value as unsigned, or -errno. The packet appears to arrive
+ * at the interface. Index 0 runs the program without a context. */
 static napi_value test_run(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -84,7 +87,7 @@ struct ring {
 	size_t filled;
 };
 
-/* A negative answer stops libbpf behind this record, which counts as read. */
+/* Skips a record of another size. A negative result stops libbpf after this record. libbpf counts the record as read. */
 static int take_record(void *context, void *data, size_t size)
 {
 	struct ring *ring = context;
@@ -104,7 +107,7 @@ static void close_ring(napi_env env, void *data, void *hint)
 	free(ring);
 }
 
-/* ringOpen(map fd, octets of a record) -> handle, -errno */
+/* ringOpen(map fd, octets of a record) -> a handle, or -errno */
 static napi_value ring_open(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -127,7 +130,7 @@ static napi_value ring_open(napi_env env, napi_callback_info info)
 	return handle;
 }
 
-/* ringDrain(handle, into) -> records copied, at most as many as fit; never waits */
+/* ringDrain(handle, into) -> how many records were copied, or -errno. It stops when `into` is full. Never waits. */
 static napi_value ring_drain(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -165,7 +168,7 @@ static napi_value booted(napi_env env, napi_callback_info info)
 	return number(env, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
 }
 
-/* possibleCpus() -> how many values a per-CPU map has, -errno */
+/* possibleCpus() -> how many values a per-CPU map has, or -errno */
 static napi_value possible_cpus(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -178,6 +181,7 @@ NAPI_MODULE_INIT()
 		{ "unload", unload },
 		{ "lastLog", last_log },     { "raiseMemlock", raise_memlock },
 		{ "load", load },            { "openPin", open_pin },
+		{ "pin", pin },
 		{ "close", close_fd },       { "shape", shape },
 		{ "update", map_update },    { "remove", map_remove },
 		{ "lookup", map_lookup },    { "slice", map_slice },

@@ -1,10 +1,12 @@
-/* Messages of ctnetlink: requests are encoded, entries are decoded into records.
+/* This file encodes requests of ctnetlink and decodes entries of the connection table into records.
  *
- * An entry is a record of RECORD octets. Numbers are in the machine's order, addresses 16 octets (IPv4 in the
- * first 4, the rest zero):
- *   0 protocol   1 family (4, 6)   2 TCP state (TCP_CONNTRACK_*)   4 status (IPS_*), u32   8 id, u32 as it came
- *   12 zone, u16   48 original source port, u16   50 destination port   52 reply source port   54 destination port
- *   16 original source   32 original destination   56 reply source   72 reply destination */
+ * An entry becomes a record of RECORD octets. Numbers are in the machine's byte order. Addresses have 16 octets (IPv4 in the
+ * first 4, the rest zero). Offsets:
+ * - 0 protocol, 1 family (4 or 6), 2 TCP state (TCP_CONNTRACK_*), 4 status (IPS_*, u32), 8 id (u32, as the kernel sent it), 12
+ *   zone (u16)
+ * - 16 original source, 32 original destination
+ * - 48 original source port (u16), 50 original destination port, 52 reply source port, 54 reply destination port
+ * - 56 reply source, 72 reply destination */
 #ifndef NAMEGATE_CONNTRACK_MESSAGE_H
 #define NAMEGATE_CONNTRACK_MESSAGE_H
 
@@ -17,11 +19,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "netlink.h"
+
 #define RECORD 88
 #define TUPLE 16
 #define REPLY_TUPLE 56
 #define PORTS 48
-/* Octets of one read at most. */
+/* Most octets of one read. */
 #define ROOM 32768
 
 struct request {
@@ -78,24 +82,7 @@ static void put_tuple(struct request *r, int type, uint8_t family, uint8_t proto
 	close_nest(r, tuple);
 }
 
-static int send_request(int fd, struct request *r)
-{
-	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	ssize_t sent;
-	do
-		sent = sendto(fd, r, r->header.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : 0;
-}
-
-static ssize_t receive(int fd, char *buffer)
-{
-	ssize_t got;
-	do
-		got = recv(fd, buffer, ROOM, 0);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
-}
+static int send_request(int fd, struct request *r) { return netlink_send(fd, r, r->header.nlmsg_len); }
 
 /* Calls `take` for every attribute between `at` and `end`. */
 static void each_attribute(const char *at, const char *end, void (*take)(int, const char *, size_t, void *), void *to)
@@ -109,7 +96,7 @@ static void each_attribute(const char *at, const char *end, void (*take)(int, co
 	}
 }
 
-/* The place of one direction's tuple in a record. */
+/* Where the tuple of one direction lies in a record. */
 struct tuple_place {
 	uint8_t *record;
 	size_t addresses;

@@ -1,6 +1,7 @@
-/* The kernel's connection table over ctnetlink: lists it, deletes one entry, and finds the address that an entry's client had asked
- * for; and reports changed rules of nftables. conntrack.ts decides which entries matter. Needs CAP_NET_ADMIN in the network namespace.
- * Every function returns at once; failures are negative errno values. */
+/* This addon uses the kernel's connection table over ctnetlink. It lists the table, deletes one entry, and finds the address that
+ * an entry's client originally asked for. It also reports changed rules of nftables. conntrack.ts decides which entries matter.
+ * The addon needs CAP_NET_ADMIN in the network namespace. A failed call returns a negative errno. No call waits longer than
+ * ANSWER_SECONDS for the kernel. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,11 +17,11 @@
 #include "conntrack-message.h"
 #include "nftables-table.h"
 
-/* One read brings fewer records than LEAST, because a message takes more than 100 octets. */
+/* One read returns fewer records than LEAST, because a message has more than 100 octets. */
 #define LEAST 512
 #define ANSWER_SECONDS 2
 
-/* ctOpen() -> fd of a netlink socket, -errno */
+/* ctOpen() -> fd of a netlink socket, or -errno */
 static napi_value ct_open(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -32,17 +33,7 @@ static napi_value ct_open(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* ctClose(fd) -> 0, -errno */
-static napi_value ct_close(napi_env env, napi_callback_info info)
-{
-	struct call call = read_call(env, info);
-	int fd = integer(&call, 0);
-	if (call.bad)
-		return NULL;
-	return number(env, close(fd) < 0 ? -errno : 0);
-}
-
-/* ctDump(fd, family) -> 0, -errno. ctNext reads the entries. */
+/* ctDump(fd, family) -> 0, or -errno. Requests a listing, which ctNext reads. */
 static napi_value ct_dump(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -55,7 +46,7 @@ static napi_value ct_dump(napi_env env, napi_callback_info info)
 	return number(env, send_request(fd, &request));
 }
 
-/* ctNext(fd, into) -> how many records were read; 0 at the end; -errno. `into` has room for LEAST records. */
+/* ctNext(fd, into) -> the number of records read, 0 at the end, or -errno. `into` has room for LEAST records. */
 static napi_value ct_next(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -65,7 +56,7 @@ static napi_value ct_next(napi_env env, napi_callback_info info)
 	if (call.bad)
 		return NULL;
 	for (;;) {
-		ssize_t got = receive(fd, buffer);
+		ssize_t got = netlink_receive(fd, buffer, ROOM, 0);
 		if (got < 0)
 			return number(env, got);
 		int left = (int)got, count = 0;
@@ -82,7 +73,7 @@ static napi_value ct_next(napi_env env, napi_callback_info info)
 	}
 }
 
-/* ctDelete(fd, record) -> 0, -ENOENT when the entry is gone or another entry took its place, -errno */
+/* ctDelete(fd, record) -> 0, -ENOENT if the entry is gone or another entry took its place, or -errno */
 static napi_value ct_delete(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -105,15 +96,15 @@ static napi_value ct_delete(napi_env env, napi_callback_info info)
 	int result = send_request(fd, &request);
 	if (result < 0)
 		return number(env, result);
-	ssize_t got = receive(fd, buffer);
+	ssize_t got = netlink_receive(fd, buffer, ROOM, 0);
 	const struct nlmsghdr *m = (const struct nlmsghdr *)buffer;
 	if (got < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)))
 		return number(env, got < 0 ? got : -EPROTO);
 	return number(env, m->nlmsg_type == NLMSG_ERROR ? error_in(m) : -EPROTO);
 }
 
-/* ctFind(fd, record) -> 0, -ENOENT, -errno. Completes the record of the entry whose reply tuple, protocol and
- * family `record` has. */
+/* ctFind(fd, record) -> 0, -ENOENT, or -errno. Finds the entry with the reply tuple, protocol and family of `record`, and
+ * completes the record. */
 static napi_value ct_find(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -131,7 +122,7 @@ static napi_value ct_find(napi_env env, napi_callback_info info)
 	int result = send_request(fd, &request);
 	if (result < 0)
 		return number(env, result);
-	ssize_t got = receive(fd, buffer);
+	ssize_t got = netlink_receive(fd, buffer, ROOM, 0);
 	const struct nlmsghdr *m = (const struct nlmsghdr *)buffer;
 	if (got < (ssize_t)NLMSG_LENGTH(sizeof(struct nfgenmsg)))
 		return number(env, got < 0 ? got : -EPROTO);
@@ -143,7 +134,7 @@ static napi_value ct_find(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* rulesWatch() -> fd of a socket that receives an event when rules of nftables change, -errno */
+/* rulesWatch() -> fd of a socket that receives an event when rules of nftables change, or -errno */
 static napi_value rules_watch(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -161,33 +152,33 @@ static napi_value rules_watch(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* rulesNews(fd, table) -> 1 when a table of this name changed since the last call, 0 when not, -errno. 1 also when
+/* rulesChanged(fd, table) -> 1 if a table of this name changed since the last call, 0 if not, or -errno. It also returns 1 if
  * events were lost. */
-static napi_value rules_news(napi_env env, napi_callback_info info)
+static napi_value rules_changed(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	int fd = integer(&call, 0);
 	char buffer[ROOM] __attribute__((aligned(NLMSG_ALIGNTO))), table[NFT_NAME_MAXLEN];
-	int news = 0;
+	int changed = 0;
 	text(&call, 1, table, sizeof(table));
 	if (call.bad)
 		return NULL;
 	for (;;) {
 		ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
 		if (got > (ssize_t)sizeof(buffer) || (got < 0 && errno == ENOBUFS))
-			news = 1;
+			changed = 1;
 		else if (got > 0) {
 			int left = (int)got;
 			for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
-				news |= is_of_table(m, table);
+				changed |= is_of_table(m, table);
 		} else if (got < 0 && errno == EAGAIN)
-			return number(env, news);
+			return number(env, changed);
 		else if (got == 0 || errno != EINTR)
 			return number(env, got < 0 ? -errno : -EPIPE);
 	}
 }
 
-/* rulesGeneration() -> the number of the last transaction of nftables in this network namespace, -errno */
+/* rulesGeneration() -> the number of the last nftables transaction in this network namespace, or -errno */
 static napi_value rules_generation(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -222,9 +213,9 @@ static napi_value rules_generation(napi_env env, napi_callback_info info)
 NAPI_MODULE_INIT()
 {
 	static const struct export list[] = {
-		{ "ctOpen", ct_open },	   { "ctClose", ct_close },   { "ctDump", ct_dump }, { "ctNext", ct_next },
+		{ "ctOpen", ct_open },	   { "ctClose", close_fd },   { "ctDump", ct_dump }, { "ctNext", ct_next },
 		{ "ctDelete", ct_delete }, { "ctFind", ct_find },   { "rulesWatch", rules_watch },
-		{ "rulesNews", rules_news }, { "rulesGeneration", rules_generation }, { NULL, NULL },
+		{ "rulesChanged", rules_changed }, { "rulesGeneration", rules_generation }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -1,13 +1,11 @@
-// The kernel's connection table, typed: forget DNS flows, list flows, and ask which server a redirected client
-// had asked. One netlink socket for listing and finding, one for deleting meanwhile. `open` says why when the
-// kernel has no connection tracking or refuses; nothing here throws for that. Errors are negative errno values.
-//
-// `originalOf` costs one system call pair, some microseconds, and allocates nothing; the rest is off the packet path.
+// This file lists the kernel's connection table, and makes the kernel forget connections. It runs off the packet path. One
+// netlink socket lists and finds entries, and a second socket deletes entries during a listing. If the kernel has no connection
+// tracking or refuses, `openConntrack` reports the reason. Errors are negative errno values.
 
 import type { Family } from '../../core/ip.ts'
 import { loadConntrack, type ConntrackAddon } from '../native.ts'
 
-/** Octets of one entry as the addon writes it (layout: conntrack-message.h). */
+/** Octets of one entry as the addon writes it. conntrack-message.h has the layout. */
 export const FLOW_SIZE = 88
 const BATCH = 512
 const ENOENT = -2
@@ -22,7 +20,7 @@ const AT_PORTS = 48
 const AT_REPLY = 56
 const ADDRESS = 16
 
-/** One direction of a flow; addresses are 16 octets (core/ip.ts). */
+/** One direction of a connection. Addresses are 16 octets (core/ip.ts). */
 export interface FlowTuple {
   readonly source: Uint8Array
   readonly target: Uint8Array
@@ -33,9 +31,9 @@ export interface FlowTuple {
 export interface Flow {
   readonly family: Family
   readonly protocol: number
-  /** TCP_CONNTRACK_*: 1 SYN sent, 2 SYN received, 3 established, 4-7 closing; 0 for other protocols. */
+  /** TCP_CONNTRACK_*: 1 SYN sent, 2 SYN received, 3 established, 4-7 closing. 0 for other protocols. */
   readonly tcpState: number
-  /** IPS_* bits: 2 a reply was seen, 4 assured, 16 and 32 source and destination rewritten. */
+  /** IPS_* bits: 2 a reply was seen, 4 assured, 16 source rewritten, 32 destination rewritten. */
   readonly status: number
   readonly original: FlowTuple
   readonly reply: FlowTuple
@@ -43,10 +41,10 @@ export interface Flow {
 
 export type OpenedConntrack =
   | { readonly kind: 'open'; readonly table: Conntrack }
-  /** `errno` is negative: EPERM without CAP_NET_ADMIN, others where the kernel has no ctnetlink. */
+  /** `errno` is negative: EPERM without CAP_NET_ADMIN, another number if the kernel has no ctnetlink. */
   | { readonly kind: 'absent'; readonly errno: number }
 
-/** Opens the table of this thread's network namespace. */
+/** Opens the connection table of this thread's network namespace. */
 export function openConntrack(addon: ConntrackAddon = loadConntrack()): OpenedConntrack {
   const list = addon.ctOpen()
   if (list < 0) return { kind: 'absent', errno: list }
@@ -64,7 +62,6 @@ export class Conntrack {
   readonly #remove: number
   readonly #records = new Uint8Array(BATCH * FLOW_SIZE)
   readonly #one = new Uint8Array(FLOW_SIZE)
-  readonly #onePorts = new Uint16Array(this.#one.buffer)
 
   constructor(addon: ConntrackAddon, list: number, remove: number) {
     this.#addon = addon
@@ -77,7 +74,7 @@ export class Conntrack {
     if (this.#remove >= 0) this.#addon.ctClose(this.#remove)
   }
 
-  /** 0 when the kernel answers for both families, else its errno. */
+  /** Returns 0 if the kernel answers for both families, else a negative errno. */
   probe(): number {
     const sought = this.#one.fill(0)
     for (const family of [4, 6]) {
@@ -89,11 +86,14 @@ export class Conntrack {
     return 0
   }
 
-  /** Forgets every flow that has the port on any side, of these protocols. How many went; negative: errno. */
+  /**
+   * Forgets every connection that uses the port on any side with one of these protocols. Returns how many it forgot, or a
+   * negative errno.
+   */
   flushPort(port: number, protocols: readonly number[], families: readonly Family[]): number {
     let gone = 0
     for (const family of families) {
-      // Entries may be passed over while the table changes under the listing: until a pass finds none.
+      // A listing can miss entries if the table changes during it. So passes repeat until one finds no entry.
       for (let pass = 0; pass < PASSES_MAX; pass++) {
         const found = this.#flushOnce(family, port, protocols)
         if (found < 0) return found
@@ -120,14 +120,14 @@ export class Conntrack {
     return failed === 0 ? gone : failed
   }
 
-  /** Every flow of a family, in no order; 0 or errno at the end. */
+  /** Visits every connection of a family, in no order. Returns 0, or a negative errno. */
   dump(family: Family, visit: (flow: Flow) => void): number {
     return this.#each(family, (records, count) => {
       for (let i = 0; i < count; i++) visit(decodeFlow(records, i * FLOW_SIZE))
     })
   }
 
-  /** Forgets every flow that `isGone` says so of; failures are left for a later pass. */
+  /** Forgets every connection for which `isGone` returns true. The next pass retries failed deletions. */
   forgetFlows(isGone: (flow: Flow) => boolean): void {
     for (const family of [4, 6] as const) {
       this.#each(family, (records, count) => {
@@ -149,41 +149,12 @@ export class Conntrack {
       visit(this.#records, count)
     }
   }
-
-  /**
-   * The server that a redirected client asked, by the packet as it reached us: from the client at `clientPort`
-   * to our own address and port. Writes its address into `into` (16 octets); its port is returned. Negative:
-   * ENOENT when no such flow is known, or another errno.
-   */
-  originalOf(
-    protocol: number,
-    family: Family,
-    client: Uint8Array,
-    clientPort: number,
-    own: Uint8Array,
-    ownPort: number,
-    into: Uint8Array,
-  ): number {
-    const record = this.#one
-    record.fill(0)
-    record[AT_PROTOCOL] = protocol
-    record[AT_FAMILY] = family
-    for (let i = 0; i < ADDRESS; i++) {
-      record[AT_REPLY + i] = own[i]!
-      record[AT_REPLY + ADDRESS + i] = client[i]!
-    }
-    this.#onePorts[AT_PORTS / 2 + 2] = ownPort
-    this.#onePorts[AT_PORTS / 2 + 3] = clientPort
-    const errno = this.#addon.ctFind(this.#list, record)
-    if (errno !== 0) return errno
-    for (let i = 0; i < ADDRESS; i++) into[i] = record[AT_ORIGINAL + ADDRESS + i]!
-    return this.#onePorts[AT_PORTS / 2 + 1]!
-  }
 }
 
 /**
- * Listings in slices, one after the other, by one socket of its own: a listing may be left at any time, and others may use the
- * table meanwhile. The socket is kept, since where it was given to us there is no other.
+ * FlowScan lists the connection table in slices, one listing after the other. It has a socket of its own, so a listing can be
+ * abandoned at any time, and other code can use the table during a listing. FlowScan keeps the socket, because a process that was
+ * given its sockets cannot open another socket.
  */
 export class FlowScan {
   readonly #addon: ConntrackAddon
@@ -197,13 +168,16 @@ export class FlowScan {
     this.#fd = addon.ctOpen()
   }
 
-  /** Begins anew; what a listing that was left still has to say is passed over. */
+  /** Starts a new listing, and discards what is left of an abandoned listing. */
   begin(): void {
     while (this.#isListing) this.#isListing = this.#addon.ctNext(this.#fd, this.#records) > 0
     this.#families = [4, 6]
   }
 
-  /** Visits about `limit` flows, those whose protocol and TCP state `isWanted`; true at the end, or when the kernel refuses to go on. */
+  /**
+   * Reads about `limit` connections, and visits each connection whose protocol and TCP state `isWanted`. Returns true at the end,
+   * or if the kernel refuses.
+   */
   next(
     limit: number,
     isWanted: (protocol: number, tcpState: number) => boolean,
@@ -227,7 +201,7 @@ export class FlowScan {
     this.#fd = -1
   }
 
-  /** How many records were read; 0 at the end. */
+  /** Returns how many records were read, or 0 at the end. */
   #read(): number {
     for (;;) {
       const family = this.#families[0]
@@ -243,7 +217,7 @@ export class FlowScan {
   }
 }
 
-/** `ports`: the records as 16-bit numbers; `at`: where the record begins, in octets. */
+/** `ports` are the records as 16-bit numbers. `at` is the octet at which the record begins. */
 function hasPort(ports: Uint16Array, at: number, port: number): boolean {
   const first = (at + AT_PORTS) / 2
   for (let i = 0; i < 4; i++) if (ports[first + i] === port) return true

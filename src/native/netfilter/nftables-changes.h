@@ -1,14 +1,16 @@
-/* Changes that other processes make to a table. The kernel reports every transaction, element by element, with the number of the socket
- * that asked for it. A filter drops the reports of our own sockets before they take room. Included by nftables.c. */
+/* This file receives the changes that other processes make to a table. The kernel reports each transaction, element by element,
+ * with the number of the socket that sent it. A filter drops the reports of namegate's own sockets before they take room.
+ * nftables.c includes this file. */
 #ifndef NAMEGATE_NFTABLES_CHANGES_H
 #define NAMEGATE_NFTABLES_CHANGES_H
 
 #include "nftables-table.h"
 
-/* One message is shorter than this; a call hands over as many messages as fit into the caller's octets. */
+/* One message is shorter than this. A call returns as many messages as fit into the caller's octets. */
 #define CHANGE_ROOM 16384
 
-/* 0, -errno. A datagram has messages of one transaction; their headers name the socket, here in network order. */
+/* Installs the filter. Returns 0, or -errno. All messages of a datagram belong to one transaction. Their headers name the socket,
+ * which the filter reads in network order. */
 static int leave_out(int fd, const int *sockets, int count)
 {
 	struct sock_filter program[8] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_pid)) };
@@ -26,7 +28,8 @@ static int leave_out(int fd, const int *sockets, int count)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ? -errno : 0;
 }
 
-/* nlWatch(fd, own fd, own fd) -> 0, -errno. The first socket, of nlOpen, then receives changes of every socket but the other two. */
+/* nlWatch(fd, own fd, own fd) -> 0, or -errno. `fd` is a socket of nlOpen. It then receives the changes of every socket except
+ * the two own sockets. */
 static napi_value nl_watch(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -39,9 +42,9 @@ static napi_value nl_watch(napi_env env, napi_callback_info info)
 	return number(env, failed);
 }
 
-/* nlNews(fd, table, into) -> octets of messages about tables of this name, 0 without messages, -ENOBUFS when messages were
- * lost, -errno. `into` has twice CHANGE_ROOM at least; the next call reads the rest. */
-static napi_value nl_news(napi_env env, napi_callback_info info)
+/* nlChanges(fd, table, into) -> octets of messages about tables of this name, 0 without messages, -ENOBUFS if messages were lost,
+ * or -errno. `into` has at least twice CHANGE_ROOM octets. The next call reads the remaining messages. */
+static napi_value nl_changes(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	int fd = integer(&call, 0);
@@ -52,7 +55,7 @@ static napi_value nl_news(napi_env env, napi_callback_info info)
 	if (call.bad)
 		return NULL;
 	while (size + CHANGE_ROOM <= room) {
-		ssize_t got = receive(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t got = netlink_receive(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
 		if (got == -EAGAIN)
 			break;
 		if (got <= 0)

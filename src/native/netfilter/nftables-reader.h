@@ -1,12 +1,12 @@
-/* A listing that a thread of its own asks for and receives: the kernel walks a whole set anew for each part that it hands over,
- * which in a long one takes longer than the event loop may stand still. The loop takes the parts one by one and waits for
- * none longer than it says. Parts that are not taken yet have a bound; then the thread waits. Included by nftables.c. */
+/* A thread requests and receives a listing. The kernel walks a whole set again for each part of a listing, and for a long set
+ * this walk would block the event loop too long. The event loop takes the parts one by one and chooses how long it waits for
+ * each. Parts that the loop has not taken are bounded by PARTS_MAX. At the bound the thread waits. nftables.c includes this file. */
 #ifndef NAMEGATE_NFTABLES_READER_H
 #define NAMEGATE_NFTABLES_READER_H
 
 #include <time.h>
 
-/* Octets of parts that were received and not taken. */
+/* Most octets of parts that were received and not yet taken. */
 #define PARTS_MAX (4 << 20)
 
 struct part {
@@ -15,7 +15,7 @@ struct part {
 	char octets[];
 };
 
-/* Under the lock: `first` to `result`. */
+/* The lock protects the fields from `first` to `result`. */
 struct reader {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -23,7 +23,7 @@ struct reader {
 	struct part *first, **last;
 	size_t waiting;
 	bool over, ending;
-	/* What came of it when it is over: 0, -errno. */
+	/* The outcome when the listing is over: 0, or -errno. */
 	int result;
 	int fd;
 	char *request;
@@ -31,7 +31,7 @@ struct reader {
 	char buffer[ROOM];
 };
 
-/* Whether it is the last part of a listing. */
+/* True if these octets contain the end of a listing. */
 static bool ends_listing(const char *octets, size_t size)
 {
 	int left = (int)size;
@@ -41,7 +41,7 @@ static bool ends_listing(const char *octets, size_t size)
 	return false;
 }
 
-/* Hands a part to the loop; false when nobody wants it. */
+/* Hands a part to the loop. Returns false if the loop wants no more parts. */
 static bool reader_put(struct reader *reader, struct part *part)
 {
 	pthread_mutex_lock(&reader->lock);
@@ -58,12 +58,12 @@ static bool reader_put(struct reader *reader, struct part *part)
 	return wanted;
 }
 
-/* 0 when all was received or nobody wants more, -errno. */
+/* Returns 0 if everything was received or the loop wants no more parts, else -errno. */
 static int reader_receive(struct reader *reader)
 {
-	int result = send_all(reader->fd, reader->request, reader->size);
+	int result = netlink_send(reader->fd, reader->request, reader->size);
 	while (result == 0) {
-		ssize_t got = receive(reader->fd, reader->buffer, ROOM, 0);
+		ssize_t got = netlink_receive(reader->fd, reader->buffer, ROOM, 0);
 		if (got <= 0)
 			return got < 0 ? (int)got : -EPIPE;
 		struct part *part = malloc(sizeof(*part) + (size_t)got);
@@ -116,7 +116,7 @@ static struct reader *reader_of(struct call *call)
 	return data;
 }
 
-/* nlReader(octets, size) -> reader of the listing that is asked for so, -errno. The octets are copied. */
+/* nlReader(octets, size) -> the reader of the listing that `octets` requests, or -errno. The octets are copied. */
 static napi_value nl_reader(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -149,8 +149,8 @@ static napi_value nl_reader(napi_env env, napi_callback_info info)
 	return result;
 }
 
-/* nlPart(reader, into, milliseconds) -> octets of the next part, 0 after the last, -EAGAIN when none comes in this time,
- * -errno. A part has ROOM octets at most. */
+/* nlPart(reader, into, milliseconds) -> octets of the next part, 0 after the last part, -EAGAIN if no part arrives in this time,
+ * or -errno. A part has at most ROOM octets. */
 static napi_value nl_part(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -187,7 +187,7 @@ static napi_value nl_part(napi_env env, napi_callback_info info)
 	return number(env, result);
 }
 
-/* nlReaderEnd(reader) -> 0. Waits for the part that the kernel is at, if any. Once, and only once. */
+/* nlReaderEnd(reader) -> 0. Waits until the kernel has delivered the current part. Call nlReaderEnd exactly once. */
 static napi_value nl_reader_end(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

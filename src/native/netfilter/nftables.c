@@ -1,10 +1,10 @@
-/* Netlink sockets of netfilter for the nftables datapath: batches of messages go out, answers come back, both as octets
- * that TypeScript encodes and reads. The kernel applies a batch within `sendmsg`, and its answers can be read when
- * that call returns. A thread applies batches (nftables-worker.h), another thread reads long listings
- * (nftables-reader.h), and nftables-changes.h reads what other processes changed.
+/* This addon has the netlink sockets of the nftables datapath. It sends batches of messages and receives answers, and TypeScript
+ * encodes and reads both. The kernel applies a batch within `sendmsg`, so the answers can be read when `sendmsg` returns. One
+ * thread applies batches (nftables-worker.h), and another thread reads long listings (nftables-reader.h). nftables-changes.h
+ * reads what other processes changed.
  *
- * Results are pairs of u32: the sequence number of a message, and the errno that refused it, 0 for a message that asked
- * for an acknowledgement. Sequence 0 with ENOBUFS: answers were lost. Failures are negative errno values. */
+ * Results are pairs of u32: the sequence number of a message, and the errno with which the kernel refused it. The errno is 0 for
+ * an acknowledgement. Sequence 0 with ENOBUFS means that answers were lost. A failed call returns a negative errno. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #include "../watch.h"
+#include "netlink.h"
 
 #define ROOM 65536
 #define ANSWER_SECONDS 10
-/* Results of one batch at most. Further refusals of the same batch are not reported. */
+/* Most results of one batch. Further refusals of that batch are not reported. */
 #define RESULTS 1024
 
 struct results {
@@ -34,30 +35,11 @@ static void add_result(struct results *results, uint32_t sequence, uint32_t erro
 	results->pairs[results->count++ * 2 + 1] = error;
 }
 
-static int send_all(int fd, const void *octets, size_t size)
-{
-	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	ssize_t sent;
-	do
-		sent = sendto(fd, octets, size, 0, (struct sockaddr *)&kernel, sizeof(kernel));
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : 0;
-}
-
-static ssize_t receive(int fd, void *into, size_t room, int flags)
-{
-	ssize_t got;
-	do
-		got = recv(fd, into, room, flags);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
-}
-
 /* Reads every answer that has arrived. The kernel has finished a batch when `sendmsg` returns. */
 static void read_results(int fd, char *buffer, struct results *results)
 {
 	for (;;) {
-		ssize_t got = receive(fd, buffer, ROOM, MSG_DONTWAIT);
+		ssize_t got = netlink_receive(fd, buffer, ROOM, MSG_DONTWAIT);
 		if (got == -ENOBUFS) {
 			add_result(results, 0, ENOBUFS);
 			continue;
@@ -82,7 +64,7 @@ static bool is_refused(const struct results *results)
 	return false;
 }
 
-/* Octets up to the end of the first batch; all octets where no batch ends. */
+/* Octets up to the end of the first batch, or all octets if no batch ends. */
 static size_t first_batch(const char *octets, size_t size)
 {
 	for (size_t at = 0; at + sizeof(struct nlmsghdr) <= size;) {
@@ -96,17 +78,17 @@ static size_t first_batch(const char *octets, size_t size)
 	return size;
 }
 
-/* Sends batch after batch, because the kernel reads only one batch of each datagram. Ends at the first refusal. */
+/* Sends batch after batch, because the kernel reads only one batch of each datagram. Stops at the first refusal. */
 static int request(int fd, const char *octets, size_t size, char *buffer, struct results *results)
 {
 	int sent = 0;
 	results->count = 0;
-	/* Drops what an earlier request left unread. */
-	while (receive(fd, buffer, ROOM, MSG_DONTWAIT) > 0)
+	/* Drop what an earlier request left unread. */
+	while (netlink_receive(fd, buffer, ROOM, MSG_DONTWAIT) > 0)
 		;
 	while (size > 0 && sent == 0 && !is_refused(results)) {
 		size_t one = first_batch(octets, size);
-		sent = send_all(fd, octets, one);
+		sent = netlink_send(fd, octets, one);
 		if (sent == 0)
 			read_results(fd, buffer, results);
 		octets += one;
@@ -115,8 +97,8 @@ static int request(int fd, const char *octets, size_t size, char *buffer, struct
 	return sent;
 }
 
-/* nlOpen(buffer octets) -> fd, -errno. A batch must fit into the buffer. Without the right to force its size the
- * buffer is smaller. */
+/* nlOpen(buffer octets) -> fd, or -errno. A batch must fit into the buffer. Without the right to force the size, the buffer is
+ * smaller. */
 static napi_value nl_open(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -128,7 +110,7 @@ static napi_value nl_open(napi_env env, napi_callback_info info)
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
 	if (fd < 0)
 		return number(env, -errno);
-	/* The kernel chooses the number that names this socket in its events of changes. */
+	/* The kernel chooses the number that names this socket in change events. */
 	if (bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0) {
 		int result = -errno;
 		close(fd);
@@ -142,7 +124,7 @@ static napi_value nl_open(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* nlRoom(fd) -> octets that one batch may have, -errno */
+/* nlRoom(fd) -> most octets of one batch, or -errno */
 static napi_value nl_room(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -155,15 +137,6 @@ static napi_value nl_room(napi_env env, napi_callback_info info)
 	return number(env, size - 64);
 }
 
-static napi_value nl_close(napi_env env, napi_callback_info info)
-{
-	struct call call = read_call(env, info);
-	int fd = integer(&call, 0);
-	if (call.bad)
-		return NULL;
-	return number(env, close(fd) < 0 ? -errno : 0);
-}
-
 static napi_value hand_over(napi_env env, const struct results *results, uint32_t *into, size_t room)
 {
 	size_t count = results->count < room / 8 ? results->count : room / 8;
@@ -171,7 +144,7 @@ static napi_value hand_over(napi_env env, const struct results *results, uint32_
 	return number(env, (double)count);
 }
 
-/* nlRequest(fd, octets, size, results) -> how many results, -errno. Several batches are applied in turn. */
+/* nlRequest(fd, octets, size, results) -> the number of results, or -errno. Applies several batches one after the other. */
 static napi_value nl_request(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -191,7 +164,7 @@ static napi_value nl_request(napi_env env, napi_callback_info info)
 	return result;
 }
 
-/* nlSend(fd, octets, size) -> 0, -errno. nlReceive reads the answers. */
+/* nlSend(fd, octets, size) -> 0, or -errno. nlReceive reads the answers. */
 static napi_value nl_send(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -200,10 +173,10 @@ static napi_value nl_send(napi_env env, napi_callback_info info)
 	const void *data = octets(&call, 1, size, NULL);
 	if (call.bad)
 		return NULL;
-	return number(env, send_all(fd, data, size));
+	return number(env, netlink_send(fd, data, size));
 }
 
-/* nlReceive(fd, into, wait) -> octets read, -EAGAIN when there is nothing, -errno */
+/* nlReceive(fd, into, wait) -> octets read, -EAGAIN if there are none, or -errno */
 static napi_value nl_receive(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -213,7 +186,7 @@ static napi_value nl_receive(napi_env env, napi_callback_info info)
 	int wait = integer(&call, 2);
 	if (call.bad)
 		return NULL;
-	return number(env, receive(fd, into, room, wait ? 0 : MSG_DONTWAIT));
+	return number(env, netlink_receive(fd, into, room, wait ? 0 : MSG_DONTWAIT));
 }
 
 #include "nftables-worker.h"
@@ -221,11 +194,11 @@ static napi_value nl_receive(napi_env env, napi_callback_info info)
 NAPI_MODULE_INIT()
 {
 	static const struct export list[] = {
-		{ "nlOpen", nl_open },	     { "nlRoom", nl_room },	{ "nlClose", nl_close },
+		{ "nlOpen", nl_open },	     { "nlRoom", nl_room },	{ "nlClose", close_fd },
 		{ "nlRequest", nl_request }, { "nlSend", nl_send },	{ "nlReceive", nl_receive },
 		{ "nlWorker", nl_worker },   { "nlSubmit", nl_submit }, { "nlTake", nl_take },
 		{ "nlEnd", nl_end },	     { "nlReader", nl_reader },	{ "nlPart", nl_part },
-		{ "nlReaderEnd", nl_reader_end }, { "nlWatch", nl_watch }, { "nlNews", nl_news }, { NULL, NULL },
+		{ "nlReaderEnd", nl_reader_end }, { "nlWatch", nl_watch }, { "nlChanges", nl_changes }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -1,6 +1,6 @@
-/* The system calls that Node lacks and that need no libbpf: locks, cgroup ids, bpffs mounts, network interfaces (links.h),
- * sockets of this machine (local-socket.h), rules of routing (routing.h). Every function returns at once. Failures are
- * negative errno values. */
+/* This addon has system calls that Node lacks and that need no libbpf: locks, cgroup ids, bpffs mounts, network interfaces
+ * (links.h), sockets of this machine (local-socket.h) and routing rules (routing.h). Every function returns at once. A failed
+ * call returns a negative errno. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 #include "routing.h"
 
 #define PATH_SIZE 4096
-/* Descriptors of one message. */
+/* Most descriptors of one message of `receiveFds`. */
 #define FDS_MAX 64
 
-/* cgroupId(path) -> the id that the kernel's programs see (kernfs handle), -errno */
+/* cgroupId(path) -> the id by which kernel programs know the cgroup (its kernfs handle), or -errno */
 static napi_value cgroup_id(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -41,8 +41,8 @@ static napi_value cgroup_id(napi_env env, napi_callback_info info)
 	return number(env, (double)id);
 }
 
-/* lock(path) -> fd with an exclusive flock, -EWOULDBLOCK when another process has it, -errno. A file that is there can be
-   locked on a read-only file system too; the descriptor takes no writes then. */
+/* lock(path) -> fd with an exclusive flock, -EWOULDBLOCK if another process has the lock, or -errno. An existing file can also be
+ * locked on a read-only file system. The descriptor then accepts no writes. */
 static napi_value lock(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -66,17 +66,7 @@ static napi_value lock(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* closeFd(fd) -> 0, -errno */
-static napi_value close_fd(napi_env env, napi_callback_info info)
-{
-	struct call call = read_call(env, info);
-	int fd = integer(&call, 0);
-	if (call.bad)
-		return NULL;
-	return number(env, close(fd) < 0 ? -errno : 0);
-}
-
-/* mountBpf(path) -> 0, -errno */
+/* mountBpf(path) -> 0, or -errno */
 static napi_value mount_bpf(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -87,7 +77,7 @@ static napi_value mount_bpf(napi_env env, napi_callback_info info)
 	return number(env, mount("bpf", path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0 ? -errno : 0);
 }
 
-/* unmount(path) -> 0, -errno */
+/* unmount(path) -> 0, or -errno */
 static napi_value unmount(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -98,7 +88,7 @@ static napi_value unmount(napi_env env, napi_callback_info info)
 	return number(env, umount2(path, 0) < 0 ? -errno : 0);
 }
 
-/* socketPair() -> [fd, fd] of a pair that passes descriptors (receiveFds), -errno. Neither outlives an exec. */
+/* socketPair() -> [fd, fd] of a pair that transfers descriptors (receiveFds), or -errno. Both close on exec. */
 static napi_value socket_pair(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -112,7 +102,8 @@ static napi_value socket_pair(napi_env env, napi_callback_info info)
 	return list;
 }
 
-/* datagramsTo(path) -> fd, -errno. A datagram socket connected to the UNIX socket at `path`; writes to it never wait. */
+/* datagramsTo(path) -> fd of a datagram socket that is connected to the UNIX socket at `path`, or -errno. A write to it never
+ * waits. */
 static napi_value datagrams_to(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -135,7 +126,7 @@ static napi_value datagrams_to(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* receiveFds(fd) -> [fd, ...] of one message that has come, -EAGAIN when none has, -errno */
+/* receiveFds(fd) -> [fd, ...] of one message, -EAGAIN without a message, or -errno */
 static napi_value receive_fds(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -168,7 +159,7 @@ static napi_value receive_fds(napi_env env, napi_callback_info info)
 	return list;
 }
 
-/* unshareNetwork() -> 0, -errno. The calling thread, and what it starts, get a network namespace of their own. */
+/* unshareNetwork() -> 0, or -errno. Gives the calling thread, and all that it starts, a new network namespace. */
 static napi_value unshare_network(napi_env env, napi_callback_info info)
 {
 	(void)info;

@@ -1,10 +1,12 @@
-/* The command and the first process of its PID namespace, which starts it, forwards signals, minds the terminal and
- * reaps. When it ends the kernel ends all that is left in there.
+/* This file has the code of the command's process and of process 1 of its PID namespace. Process 1 starts the command, sends it
+ * signals for the gate, hands the terminal over, and reaps processes. When process 1 ends, the kernel ends every process in the
+ * PID namespace. The gate is the namegate process that started this program.
  *
- * The command leads a process group of its own, which has the terminal when the caller's group had it: so keys such as
- * ^C reach the command alone and once, and what is sent to the gate's process is forwarded.
- * Lines to the gate: `started`, `stopped SIGNAL`, `exit CODE`, `killed SIGNAL`. From it: `signal N`, `continue 0|1` (1:
- * with the terminal). */
+ * The command leads a process group of its own. That group has the terminal if the caller's group had it. So keys such as ^C
+ * reach only the command, and only once. Signals to the gate are forwarded to the command.
+ *
+ * - Lines to the gate: `started`, `stopped SIGNAL`, `exit CODE`, `killed SIGNAL`
+ * - Lines from the gate: `signal N`, `continue 0|1` (1: with the terminal) */
 #ifndef NAMEGATE_SANDBOX_COMMAND_H
 #define NAMEGATE_SANDBOX_COMMAND_H
 
@@ -15,7 +17,7 @@
 #include "namespaces.h"
 #include "sandbox.h"
 
-/* SIGTTOU is blocked here: a group that has not the terminal may take it. */
+/* SIGTTOU is blocked in this process, so a process group without the terminal can take it. */
 static void give_terminal(pid_t group)
 {
 	int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -34,7 +36,7 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Reads one octet from a pipe: the other side is done. */
+/* Reads one octet from a pipe, or its end. Then the other side is done. */
 static void wait_for(int fd)
 {
 	char octet;
@@ -42,7 +44,8 @@ static void wait_for(int fd)
 		;
 }
 
-/* execvp() says EACCES of a command that is nowhere when it may not look into one of the folders. */
+/* If execvp() cannot look into a folder of PATH, it reports EACCES even for a command that does not exist. This function tells
+ * the two cases apart. */
 static bool is_anywhere(const char *name)
 {
 	char path[PATH_MAX];
@@ -59,7 +62,7 @@ static bool is_anywhere(const char *name)
 	return false;
 }
 
-/* `faults` is closed by a good exec; else it gets the errno. */
+/* A successful exec closes `faults`. Otherwise this function writes the errno to it. */
 static _Noreturn void run_command(const struct options *options, int mapped, int faults)
 {
 	pid_t self = getpid();
@@ -68,7 +71,7 @@ static _Noreturn void run_command(const struct options *options, int mapped, int
 		give_terminal(self);
 	if (options->privileged) {
 		must(unshare(CLONE_NEWUSER) == 0, "userns", "unshare");
-		must(write(faults, "", 1) == 1, "userns", "pipe"); /* the maps may be written now */
+		must(write(faults, "", 1) == 1, "userns", "pipe"); /* now the parent can write the maps */
 		wait_for(mapped);
 	}
 	keep_capabilities(options->privileged ? KEPT : 0);
@@ -83,7 +86,7 @@ static _Noreturn void run_command(const struct options *options, int mapped, int
 	_exit(error == ENOENT || error == ENOTDIR ? 127 : 126);
 }
 
-/* The command's process; returns when it runs. */
+/* Starts the process of the command, and returns when the command runs. */
 static pid_t start_command(const struct options *options)
 {
 	int mapped[2], faults[2], error = 0;
@@ -92,7 +95,7 @@ static pid_t start_command(const struct options *options)
 	pid_t child = fork();
 	must(child >= 0, "fork", "");
 	if (child == 0) {
-		/* Its end is what the command waits for. */
+		/* The command waits for the end of this pipe, so the child must not hold the other side. */
 		close(mapped[1]);
 		run_command(options, mapped[0], faults[1]);
 	}
@@ -103,16 +106,17 @@ static pid_t start_command(const struct options *options)
 		must(map_all("gid_map", child), "userns", "gid_map");
 	}
 	close(mapped[1]);
-	/* From here on nobody in the PID namespace has power over the network namespace. */
+	/* From here on no process in the PID namespace has capabilities over the network namespace. */
 	keep_capabilities(0);
 	if (read(faults[0], &error, sizeof(error)) == sizeof(error))
 		fail("exec", error, options->command[0]);
 	close(faults[0]);
-	tell("started\n");
+	report("started\n");
 	return child;
 }
 
-/* Waits for whoever ended or stopped; the end of the command is the end of all. */
+/* Reaps each process that ended, and reports a stop of the command. When the command ends, this process ends and so ends every
+ * other process. */
 static void reap(pid_t command)
 {
 	int status;
@@ -125,14 +129,14 @@ static void reap(pid_t command)
 			continue;
 		if (WIFSTOPPED(status)) {
 			snprintf(line, sizeof(line), "stopped %d\n", WSTOPSIG(status));
-			tell(line);
+			report(line);
 			continue;
 		}
 		if (WIFSIGNALED(status))
 			snprintf(line, sizeof(line), "killed %d\n", WTERMSIG(status));
 		else
 			snprintf(line, sizeof(line), "exit %d\n", WEXITSTATUS(status));
-		tell(line);
+		report(line);
 		_exit(0);
 	}
 }
@@ -149,7 +153,7 @@ static void obey(const char *line, pid_t command)
 	}
 }
 
-/* Lines of the gate; its end is ours. */
+/* Obeys the lines of the gate. If the gate ends, this process ends. */
 static void read_lines(pid_t command)
 {
 	static char buffer[256];

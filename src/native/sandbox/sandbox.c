@@ -1,10 +1,11 @@
-/* sandbox [OPTIONS] -- COMMAND...: makes the namespaces of `namegate exec` and runs the command in them. A process of
- * its own, because Node has many threads and user namespaces want one. No library but libc.
+/* sandbox [OPTIONS] -- COMMAND... is the launcher of `namegate exec`. It makes the namespaces and runs the command in them. It is
+ * a process of its own, because Node has many threads and a user namespace needs a process with one thread. It uses no library
+ * but libc. The gate is the namegate process that started it.
  *
- * Descriptor 3: lines to and from the gate. 4: where sockets of the network namespace are sent. The order: the gate
- * gets those sockets, fences them and sets up the uplink, says `go`; only then is there a process that could run
- * the command. Whatever fails before is one line `fail STEP ERRNO DETAIL`; the command never runs half fenced.
- * This process stays outside the command's PID namespace, and dies with the gate (PR_SET_PDEATHSIG). */
+ * Descriptor 3 carries lines to and from the gate. Descriptor 4 carries sockets of the network namespace to the gate. The gate
+ * receives these sockets, fences the namespace, sets up the uplink, and then writes `go`. Only then does a process exist that
+ * could run the command. An earlier failure is one line `fail STEP ERRNO DETAIL`, so the command never runs in a half-built
+ * sandbox. The launcher stays outside the command's PID namespace, and dies with the gate (PR_SET_PDEATHSIG). */
 #include "sandbox.h"
 
 #include "command.h"
@@ -78,7 +79,7 @@ static void wait_for_go(void)
 		_exit(1);
 }
 
-/* Forks process 1 of the command's namespaces, with its own files. */
+/* Forks process 1 of the command's namespaces, which has its own view of the files. */
 static pid_t start_first(const struct options *options)
 {
 	int alive[2];
@@ -87,7 +88,7 @@ static pid_t start_first(const struct options *options)
 	pid_t first = fork();
 	must(first >= 0, "fork", "");
 	if (first == 0) {
-		/* getppid() says 0 to the first process of a namespace: the pipe tells whether the launcher still lives. */
+		/* For the first process of a namespace getppid() returns 0, so this pipe shows whether the launcher still lives. */
 		struct pollfd gone = { alive[0], POLLIN, 0 };
 		close(alive[1]);
 		must(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "pdeathsig", "");
@@ -116,12 +117,12 @@ int main(int argc, char **argv)
 	open_published(&options);
 	if (!options.privileged)
 		enter_user_namespace();
-	/* A change of credentials takes the signal away. */
+	/* A change of credentials clears the parent-death signal, so it is set again. */
 	die_with(gate);
-	prctl(PR_SET_DUMPABLE, 1); /* the gate looks at our namespace by /proc */
+	prctl(PR_SET_DUMPABLE, 1); /* the gate reads this process's namespace in /proc */
 	must(unshare(CLONE_NEWNET) == 0, "netns", "unshare");
 	hand_out_sockets();
-	tell("sockets\n");
+	report("sockets\n");
 	start_publishing();
 	wait_for_go();
 	sigfillset(&all);

@@ -1,5 +1,5 @@
-/* What the parts of the launcher share: what it was asked for, the line to the gate, and how a failure is told.
- * One program, one file per step; every function is static and included once by sandbox.c. */
+/* This file has what all parts of the launcher use: the options, the line to the gate, and the report of a failure. The launcher
+ * is one program with one file per step. Every function is static, and sandbox.c includes each file once. */
 #ifndef NAMEGATE_SANDBOX_H
 #define NAMEGATE_SANDBOX_H
 
@@ -20,18 +20,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Descriptors that the gate gives: lines of text both ways, and a way out for sockets. */
+/* Descriptors that the gate provides: one for lines of text in both directions, one to send sockets to the gate. */
 #define CONTROL 3
 #define SOCKETS 4
 #define LIST_MAX 4096
 
 struct options {
-	/* The caller may make namespaces by itself; else a user namespace comes first. */
+	/* True if the caller can make namespaces by itself. Otherwise the launcher first makes a user namespace. */
 	bool privileged;
-	/* The caller's process group has the terminal. */
+	/* True if the caller's process group has the terminal. */
 	bool foreground;
 	const char *resolv;
-	/* Covered: sockets and files by /dev/null, folders by an empty one. */
+	/* Paths to cover: sockets and files with /dev/null, folders with an empty folder. */
 	const char *files[LIST_MAX];
 	const char *folders[LIST_MAX];
 	const char *publish[LIST_MAX];
@@ -39,7 +39,7 @@ struct options {
 	char **command;
 };
 
-static void tell(const char *text)
+static void report(const char *text)
 {
 	size_t left = strlen(text);
 	while (left > 0) {
@@ -53,12 +53,12 @@ static void tell(const char *text)
 	}
 }
 
-/* `fail STEP ERRNO DETAIL` ends the launcher; nothing of the command has run. */
+/* Reports `fail STEP ERRNO DETAIL` and ends the launcher. No part of the command has run at this point. */
 static _Noreturn void fail(const char *step, int error, const char *detail)
 {
 	char line[PATH_MAX + 128];
 	snprintf(line, sizeof(line), "fail %s %d %s\n", step, error, detail);
-	tell(line);
+	report(line);
 	_exit(1);
 }
 

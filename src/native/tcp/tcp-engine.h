@@ -1,9 +1,9 @@
-/* What the TCP addon knows: an epoll set with all listeners and connections, a slot for each connection, the ring of those to
- * serve, and the rows that one turn hands to JavaScript. Memory that JavaScript shares is referenced for as long as the engine
- * lives.
+/* The engine is the state of the TCP addon: an epoll set with all listeners and connections, a slot for each connection, a ring
+ * of connections to serve, and the rows that one turn returns to JavaScript. The engine references the memory that JavaScript
+ * shares for as long as the engine lives.
  *
- * Always: a slot that was closed is not used again before the next turn, so rows still to be read by JavaScript never
- * speak of another connection. */
+ * A closed slot is never used again before the next turn. So a row that JavaScript has not read yet never names the wrong
+ * connection. */
 #ifndef NAMEGATE_TCP_ENGINE_H
 #define NAMEGATE_TCP_ENGINE_H
 
@@ -20,14 +20,14 @@
 #define LISTENERS_MAX 64
 #define LISTENER_BIT (UINT64_C(1) << 32)
 
-/* Rows for JavaScript: kind, slot, and two numbers. */
+/* Rows for JavaScript. A row has a kind, a slot and two numbers. */
 enum row_kind {
-	ROW_ACCEPTED = 1, /* listener */
-	ROW_DATA = 2,     /* offset, length */
+	ROW_ACCEPTED = 1, /* number: listener */
+	ROW_DATA = 2,     /* numbers: offset, length */
 	ROW_ENDED = 3,    /* the peer sent FIN */
-	ROW_TAKEN = 4,    /* the kernel took octets that waited */
-	ROW_CLOSED = 5,   /* errno or 0: the connection is broken; close it */
-	ROW_FAULT = 6,    /* slot = listener; errno of accept: it is parked until `rearm` */
+	ROW_TAKEN = 4,    /* the kernel accepted octets that had waited */
+	ROW_CLOSED = 5,   /* number: errno or 0. The connection is broken; close it */
+	ROW_FAULT = 6,    /* slot: listener, number: errno of accept. It is parked until `rearm` */
 };
 #define ROW_WORDS 4
 #define ROWS_PER_SERVICE 4
@@ -42,18 +42,18 @@ enum listen_flags {
 
 struct link {
 	int fd; /* -1: free */
-	bool queued;     /* in the ring of links to serve; outlives the link */
+	bool queued;     /* in the ring of links to serve; can stay true after the link is closed */
 	bool registered; /* in the epoll set */
 	bool watches_out;
-	bool reading; /* not paused */
+	bool reading; /* false while JavaScript has paused it */
 	bool readable;
-	bool writable; /* the kernel said so since the last look */
-	bool hung_up;  /* FIN has come, perhaps behind octets */
+	bool writable; /* an event reported room to send, not yet served */
+	bool hung_up;  /* the peer sent FIN; octets before the FIN may be unread */
 	bool ended;    /* JavaScript knows of the FIN */
-	bool broken;   /* RST, or an error */
-	bool told;     /* JavaScript knows that it is broken */
+	bool broken;   /* RST or another error */
+	bool reported;     /* JavaScript knows that it is broken */
 	int fault;
-	char *pending; /* what the kernel did not take: [start, end) */
+	char *pending; /* octets that the kernel has not accepted: [start, end) */
 	size_t start, end, room;
 };
 
@@ -62,21 +62,21 @@ struct listener {
 	uint32_t flags;
 	int family;
 	bool parked;
-	bool off; /* accepts nothing until JavaScript says so */
+	bool off; /* accepts nothing until JavaScript switches it on */
 	bool ready;
 };
 
 /* Memory of JavaScript that the engine reads and writes. */
 enum column {
-	COLUMN_ROWS,       /* Int32, ROW_WORDS a row */
-	COLUMN_SLAB,       /* what was read */
-	COLUMN_ADDRESSES,  /* of ROW_ACCEPTED, by row: peer, then asked address, 16 octets each */
-	COLUMN_PORTS,      /* likewise: peer, asked */
-	COLUMN_INTERFACES, /* likewise: index */
-	COLUMN_FAMILIES,   /* likewise: 4 or 6 */
-	COLUMN_UNSENT,     /* by slot: octets that wait */
-	COLUMN_OUT,        /* frames to send */
-	COLUMN_FRAMES,     /* Int32, three a frame: offset, length, next frame of that connection or -1 */
+	COLUMN_ROWS,       /* Int32, ROW_WORDS for each row */
+	COLUMN_SLAB,       /* octets that were read */
+	COLUMN_ADDRESSES,  /* index: row of kind ROW_ACCEPTED; peer, then asked address, 16 octets each */
+	COLUMN_PORTS,      /* same index: ports of the peer and of the asked server */
+	COLUMN_INTERFACES, /* same index: interface index */
+	COLUMN_FAMILIES,   /* same index: 4 or 6 */
+	COLUMN_UNSENT,     /* index: slot; octets that wait for the kernel */
+	COLUMN_OUT,        /* octets of frames to send */
+	COLUMN_FRAMES,     /* Int32, three for each frame: offset, length, and the connection's next frame or -1 */
 	COLUMNS,
 };
 
@@ -85,10 +85,10 @@ struct engine {
 	int epoll;
 	struct watch *watch;
 	napi_ref function; /* weak */
-	uint32_t sockets;  /* listeners and links that are open */
+	uint32_t sockets;  /* open listeners and links */
 	uint32_t capacity;
 	struct link *links;
-	uint32_t *ring; /* links to serve: `waiting` from `head` */
+	uint32_t *ring; /* links to serve: `waiting` of them, from `head` on */
 	uint32_t head, waiting;
 	uint32_t *free_slots, *resting_slots;
 	uint32_t free_count, resting_count;
@@ -97,7 +97,7 @@ struct engine {
 	void *columns[COLUMNS];
 	size_t sizes[COLUMNS];
 	uint32_t rows, rows_max;
-	size_t used; /* octets of the slab */
+	size_t used; /* octets of the slab in use */
 };
 
 static struct engine *engine_of(struct call *call)
@@ -113,7 +113,7 @@ static struct link *link_of(struct engine *engine, uint32_t slot)
 	return slot < engine->capacity && engine->links[slot].fd >= 0 ? &engine->links[slot] : NULL;
 }
 
-/* Counts a socket in; the event loop watches while there is one. */
+/* Counts a new socket. The event loop watches the engine while it has a socket. */
 static int socket_opened(struct engine *engine)
 {
 	napi_value function;
@@ -154,7 +154,7 @@ static uint32_t dequeue(struct engine *engine)
 	return slot;
 }
 
-/* -1 when there is none. */
+/* Returns a free slot for `fd`, or -1. */
 static int64_t take_slot(struct engine *engine, int fd)
 {
 	if (engine->free_count == 0)
@@ -169,7 +169,7 @@ static int64_t take_slot(struct engine *engine, int fd)
 static void drop_link(struct engine *engine, uint32_t slot)
 {
 	struct link *link = &engine->links[slot];
-	/* Another process may have the same connection, and then it stays in the set after we have closed ours. */
+	/* If another process has the same connection, it would stay in the epoll set after this process closed its descriptor. */
 	epoll_ctl(engine->epoll, EPOLL_CTL_DEL, link->fd, NULL);
 	close(link->fd);
 	free(link->pending);

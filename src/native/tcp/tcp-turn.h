@@ -1,5 +1,5 @@
-/* A turn: what the kernel says of all sockets becomes rows, as many as there is room for; each connection is read and
- * written a piece at a time, so that none starves the others. */
+/* In each turn, `next` converts the kernel's events into rows, up to the room for rows. It reads and sends only one piece of each
+ * connection in a turn, so no connection starves another. */
 #ifndef NAMEGATE_TCP_TURN_H
 #define NAMEGATE_TCP_TURN_H
 
@@ -7,7 +7,7 @@
 #include "tcp-send.h"
 
 #define EVENTS_MAX 512
-/* Octets read from one connection in one turn. */
+/* Most octets read from one connection in one turn. */
 #define READ_MAX 16384
 
 static void read_link(struct engine *engine, uint32_t slot)
@@ -30,7 +30,7 @@ static void read_link(struct engine *engine, uint32_t slot)
 			return;
 	}
 	link->readable = false;
-	/* A short read has emptied the queue, so a FIN that was there before it is next. */
+	/* A short read has emptied the queue. So if the FIN had arrived before, only the FIN is left. */
 	if (got == 0 || link->hung_up) {
 		link->ended = true;
 		add_row(engine, ROW_ENDED, slot, 0, 0);
@@ -52,8 +52,8 @@ static void serve(struct engine *engine, uint32_t slot)
 		if (result < 0)
 			fail(engine, slot, -result);
 	}
-	if (link->broken && !may_read(link) && !link->told) {
-		link->told = true;
+	if (link->broken && !may_read(link) && !link->reported) {
+		link->reported = true;
 		add_row(engine, ROW_CLOSED, slot, link->fault, 0);
 	}
 	if (may_read(link))
@@ -84,7 +84,7 @@ static void note_event(struct engine *engine, const struct epoll_event *event)
 	if ((event->events & (EPOLLERR | EPOLLHUP)) && !link->broken) {
 		link->broken = true;
 		link->fault = fault_of(link->fd);
-		/* What came before is still to be had, and then `recv` says it's over. */
+		/* Octets that arrived before the error can still be read. After them `recv` reports the end. */
 		link->readable = true;
 	}
 	enqueue(engine, slot);
@@ -96,7 +96,7 @@ static bool has_room(const struct engine *engine)
 	       engine->used + READ_MAX <= engine->sizes[COLUMN_SLAB];
 }
 
-/* next(engine) -> rows, or -1 - rows when more is to be had at once. */
+/* next(engine) -> the number of rows, or -1 minus that number if connections still wait to be served */
 static napi_value next(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,9 +1,9 @@
-/* What the UDP addon knows: an epoll set with all its sockets, the memory that JavaScript shares with it, and the
- * rows of one flush. Pointers into typed arrays are taken once and stay good, because the arrays are referenced for
- * as long as the engine lives. Nothing here is allocated per datagram, but for what a full socket keeps back.
+/* The engine is the state of the UDP addon: an epoll set with all its sockets, the memory that JavaScript shares with it, and the
+ * rows of one flush. Pointers into typed arrays are read once. They stay valid because the engine references the arrays for as
+ * long as it lives. The engine allocates memory per datagram only for what a full socket keeps back.
  *
- * A handle is a socket's place in the table and a count that changes with each use of the place, so a handle that is out
- * of date is noticed. Every index and offset that comes from JavaScript is compared with a bound before it is used. */
+ * A handle is a socket's place in the table and a generation, which changes with each use of the place. So a stale handle is
+ * recognized. Every index and offset from JavaScript is compared with a bound before it is used. */
 #ifndef NAMEGATE_UDP_ENGINE_H
 #define NAMEGATE_UDP_ENGINE_H
 
@@ -21,28 +21,28 @@
 #define SOCKETS_MAX 65536
 #define AREAS_MAX 8
 #define CLIENTS_MAX 4
-/* Datagrams in one system call. */
+/* Most datagrams in one system call. */
 #define RUN_MAX 256
 #define ROWS_MAX 1024
 #define CONTROL_OCTETS 96
-/* Datagrams that one socket keeps back when the kernel's buffer is full. */
+/* Most datagrams that one socket keeps back while the kernel's buffer is full. */
 #define KEPT_MAX 1024
-#define NEWS_MAX 512
+#define REPORTS_MAX 512
 #define REFERENCES_MAX 64
 #define NONE UINT32_MAX
-/* Places by which a flush brings rows together that may leave as one piece; a power of two. */
+/* Hash buckets, in which a flush groups rows that can leave as one piece. A power of two. */
 #define BUCKETS 512
 
 enum udp_flags {
-	UDP_LISTENER = 1,       /* fills the batch of queries; else connected, and fills the answers */
+	UDP_LISTENER = 1,       /* reads into the batch of queries. Any other socket is connected and reads into the answers */
 	UDP_TRANSPARENT = 2,
 	UDP_FREEBIND = 4,
 	UDP_REUSE_ADDRESS = 8,
 	UDP_REUSE_PORT = 16,
-	UDP_WANT_ASKED = 32,    /* the address that was asked and the interface, from the packet information */
-	UDP_WANT_ORIGINAL = 64, /* address and port before TPROXY */
-	UDP_SEND_ONLY = 128,    /* takes nothing in */
-	UDP_RAW = 256,          /* whole packets, made here */
+	UDP_WANT_ASKED = 32,    /* report the asked address and the interface, from the packet information */
+	UDP_WANT_ORIGINAL = 64, /* report the address and port before TPROXY */
+	UDP_SEND_ONLY = 128,    /* receives nothing */
+	UDP_RAW = 256,          /* sends whole packets with headers made here */
 };
 
 struct kept {
@@ -58,17 +58,17 @@ struct udp_socket {
 	uint16_t generation, port;
 	uint8_t family;
 	bool ready, watches_out;
-	bool quiet; /* what comes stays in the kernel */
-	bool apart; /* runs of datagrams can't leave in one piece here */
+	bool quiet; /* not read: datagrams wait in the kernel */
+	bool apart; /* always sends datagrams one by one, never in one piece */
 	uint32_t flags, channel;
-	/* Rows of the flush under way. */
+	/* The first and last row of this socket in the current flush. */
 	uint32_t first_row, last_row;
 	struct kept *first_kept, *last_kept;
 	uint32_t kept;
 	uint64_t received, sent, ignored, oversized, dropped, errors;
 };
 
-/* Columns of src/proxy/messages/client-columns.ts. */
+/* The columns of src/proxy/messages/client-columns.ts. */
 struct clients {
 	uint32_t rows;
 	uint8_t *families, *addresses, *asked_addresses, *transports;
@@ -81,7 +81,7 @@ struct area {
 	size_t size;
 };
 
-/* A list of sockets that wait to be read. */
+/* A list of sockets that have datagrams to read. */
 struct ready {
 	uint32_t list[SOCKETS_MAX];
 	uint32_t from, to;
@@ -92,31 +92,31 @@ struct engine {
 	struct watch *watch;
 	int epoll;
 	struct udp_socket *sockets;
-	uint32_t used; /* sockets from here on were never used */
+	uint32_t used; /* places from here on were never used */
 	uint32_t open_sockets;
 	struct ready queries, answers;
 	struct area areas[AREAS_MAX];
 	struct clients clients[CLIENTS_MAX];
-	/* Queries: area and clients 0, and these. */
+	/* A batch of queries is area 0, clients 0 and these columns. */
 	uint32_t *query_offsets, *query_lengths;
 	uint8_t *query_oversized;
-	/* Answers: area 1, and these. */
+	/* Received answers are area 1 and these columns. */
 	uint32_t *answer_handles, *answer_offsets, *answer_lengths, answer_room;
-	/* Rows to send, and what is told of sockets. */
+	/* Rows to send, and reports about sockets. */
 	uint32_t *rows, row_room;
-	int32_t *news;
-	uint32_t news_count;
-	/* Of all arrays that are shared. */
+	int32_t *reports;
+	uint32_t report_count;
+	/* References to all shared arrays. */
 	napi_ref references[REFERENCES_MAX];
 	uint32_t reference_count;
 	uint32_t next_row[ROWS_MAX];
 	uint32_t fragment_id;
-	/* Scratch of one system call. */
+	/* Scratch memory of one system call. */
 	struct mmsghdr messages[RUN_MAX];
 	struct iovec iovecs[RUN_MAX];
 	struct sockaddr_in6 names[RUN_MAX];
 	unsigned char controls[RUN_MAX][CONTROL_OCTETS] __attribute__((aligned(8)));
-	uint32_t segments[RUN_MAX]; /* datagrams in each message */
+	uint32_t segments[RUN_MAX]; /* how many datagrams each message has */
 	uint32_t buckets[BUCKETS];
 	unsigned char buffer[1 << 18];
 };
@@ -136,22 +136,22 @@ static inline struct udp_socket *socket_of(struct engine *engine, uint32_t handl
 	return socket;
 }
 
-/* Tells JavaScript: (handle, errno, datagrams dropped). What doesn't fit is only counted. */
-static inline void tell(struct engine *engine, struct udp_socket *socket, int error, uint32_t dropped)
+/* Reports (handle, errno, datagrams dropped) to JavaScript. If the reports are full, only the socket's counter changes. */
+static inline void report(struct engine *engine, struct udp_socket *socket, int error, uint32_t dropped)
 {
 	uint32_t handle = handle_of(engine, socket);
-	uint32_t at = engine->news_count;
+	uint32_t at = engine->report_count;
 	socket->dropped += dropped;
-	if (at > 0 && (uint32_t)engine->news[at * 3 - 3] == handle && engine->news[at * 3 - 2] == error) {
-		engine->news[at * 3 - 1] += (int32_t)dropped;
+	if (at > 0 && (uint32_t)engine->reports[at * 3 - 3] == handle && engine->reports[at * 3 - 2] == error) {
+		engine->reports[at * 3 - 1] += (int32_t)dropped;
 		return;
 	}
-	if (at == NEWS_MAX || !engine->news)
+	if (at == REPORTS_MAX || !engine->reports)
 		return;
-	engine->news[at * 3] = (int32_t)handle;
-	engine->news[at * 3 + 1] = error;
-	engine->news[at * 3 + 2] = (int32_t)dropped;
-	engine->news_count++;
+	engine->reports[at * 3] = (int32_t)handle;
+	engine->reports[at * 3 + 1] = error;
+	engine->reports[at * 3 + 2] = (int32_t)dropped;
+	engine->report_count++;
 }
 
 static inline void watch_socket(struct engine *engine, struct udp_socket *socket, int operation)

@@ -1,15 +1,15 @@
-/* Receiving: datagrams go from the kernel straight into the cells and columns of a batch. `poll` asks which sockets
- * have something, `receive_queries` and `receive_answers` read those until the batch is full. */
+/* This file receives datagrams straight from the kernel into the cells and columns of a batch. `poll` finds the sockets that have
+ * datagrams. `receive_queries` and `receive_answers` then read these sockets until the batch is full. */
 #ifndef NAMEGATE_UDP_RECEIVE_H
 #define NAMEGATE_UDP_RECEIVE_H
 
 #include "udp-send.h"
 
 #define EVENTS_MAX 128
-/* Errors taken from one socket in a row, each of which is one ICMP message. */
+/* How many errors are read from one socket in a row. Each error is one ICMP message. */
 #define ERRORS_MAX 8
 
-/* Finds sockets with something to read, and sends what full sockets kept back. */
+/* Finds sockets with datagrams to read, and sends what full sockets kept back. */
 static void find_ready(struct engine *engine)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -27,7 +27,7 @@ static void find_ready(struct engine *engine)
 	}
 }
 
-/* The next socket to read, or NULL; `done` ends the one before. */
+/* The next socket to read, or NULL. `done_reading` removes it from the list. */
 static struct udp_socket *next_ready(struct engine *engine, struct ready *ready)
 {
 	while (ready->from != ready->to) {
@@ -45,7 +45,7 @@ static void done_reading(struct ready *ready, struct udp_socket *socket)
 	ready->from++;
 }
 
-/* recvmmsg into cells `first`... of `area`; the number of datagrams, 0 when there is none. */
+/* Receives up to `room` datagrams into consecutive cells. Returns how many it received; 0 if the socket has none. */
 static int receive_run(struct engine *engine, struct udp_socket *socket, uint8_t *cells, size_t cell, size_t length,
 		       int room, bool named)
 {
@@ -70,12 +70,12 @@ static int receive_run(struct engine *engine, struct udp_socket *socket, uint8_t
 			continue;
 		errors++;
 		socket->errors++;
-		tell(engine, socket, errno, 0);
+		report(engine, socket, errno, 0);
 	}
 	return 0;
 }
 
-/* Whether a query from there gets an answer: a single host, and a port (docs/spec/semantics 4). */
+/* True if a query from this address can be answered: the address is one host, and the port is not 0 (docs/spec/semantics 4). */
 static bool is_answerable(const struct sockaddr_in6 *name)
 {
 	if (name->sin6_port == 0)
@@ -86,8 +86,9 @@ static bool is_answerable(const struct sockaddr_in6 *name)
 	return address != 0 && !IN_MULTICAST(address) && address != INADDR_BROADCAST;
 }
 
-/* Whether a datagram was sent to one host: the kernel then names the address twice. It names it once where the socket was
- * bound by somebody else and the datagram came before we asked for this; then multicast alone is told apart. */
+/* True if a datagram was sent to one host. Normally the kernel reports the destination address twice, and for one host the two
+ * are equal. If another process bound the socket and the datagram arrived before IP_PKTINFO was set, the kernel reports the
+ * address once. Then only multicast and broadcast can be recognized. */
 static bool is_single(const struct in_pktinfo *info)
 {
 	uint32_t address = ntohl(info->ipi_addr.s_addr);
@@ -96,7 +97,7 @@ static bool is_single(const struct in_pktinfo *info)
 	return info->ipi_addr.s_addr == info->ipi_spec_dst.s_addr;
 }
 
-/* Reads interface and asked address of entry `at`; false when it was sent to more than one host. */
+/* Reads the interface and the asked address of message `at`. Returns false if the datagram was sent to more than one host. */
 static bool read_control(struct udp_socket *socket, struct clients *clients, uint32_t at, struct msghdr *header)
 {
 	uint8_t *asked = clients->asked_addresses + (size_t)at * 16;
@@ -135,7 +136,7 @@ static bool read_control(struct udp_socket *socket, struct clients *clients, uin
 	return single;
 }
 
-/* Fills the columns of entry `at` from message i; false when it gets no answer. */
+/* Fills the columns of message `at` of the batch from scratch message `i`. Returns false if the datagram allows no reply. */
 static bool take_query(struct engine *engine, struct udp_socket *socket, uint32_t at, int i, size_t stride)
 {
 	struct clients *clients = &engine->clients[0];
@@ -158,7 +159,7 @@ static bool take_query(struct engine *engine, struct udp_socket *socket, uint32_
 	} else {
 		memcpy(address, &name->sin6_addr, 16);
 		clients->families[at] = 6;
-		/* The scope of a link-local client. */
+		/* A link-local client has a scope, which is its interface. */
 		if (name->sin6_scope_id)
 			clients->interfaces[at] = name->sin6_scope_id;
 	}
@@ -172,7 +173,8 @@ static bool take_query(struct engine *engine, struct udp_socket *socket, uint32_
 	return true;
 }
 
-/* Fills entries start..start+room-1 of the batch; the number filled. `stride` is a cell, `length` what of it is used. */
+/* Fills messages start..start+room-1 of the batch, and returns how many it filled. A cell has `stride` octets, of which `length`
+ * are used. */
 static uint32_t receive_queries(struct engine *engine, uint32_t start, uint32_t room, size_t stride, size_t length)
 {
 	struct udp_socket *socket;
@@ -198,7 +200,7 @@ static uint32_t receive_queries(struct engine *engine, uint32_t start, uint32_t 
 	return at - start;
 }
 
-/* Fills the answers from entry 0; the number filled. */
+/* Fills the answers from index 0 on, and returns how many it filled. */
 static uint32_t receive_answers(struct engine *engine, size_t stride, size_t length)
 {
 	struct udp_socket *socket;

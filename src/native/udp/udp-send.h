@@ -1,6 +1,6 @@
-/* Sending: the rows of one flush are gathered by socket and leave in runs of sendmmsg. A datagram that the kernel
- * refuses never takes others with it: it is told of and the rest goes on. A full socket keeps a bounded number
- * back until there is room. A row is ROW_WORDS words, see enum row_words. */
+/* This file sends datagrams. It groups the rows of one flush by socket and sends them in runs of sendmmsg. If the kernel refuses
+ * a datagram, the datagram is reported and the rest of the run is sent. A socket whose kernel buffer is full keeps at most
+ * KEPT_MAX datagrams until the kernel has room. A row has ROW_WORDS words, see enum row_words. */
 #ifndef NAMEGATE_UDP_SEND_H
 #define NAMEGATE_UDP_SEND_H
 
@@ -9,10 +9,10 @@
 
 enum row_words { ROW_HANDLE, ROW_AREA, ROW_OFFSET, ROW_LENGTH, ROW_ID, ROW_CLIENTS, ROW_CLIENT, ROW_WORDS = 8 };
 
-/* Errors in one run after which the rest of it is dropped: the route is gone. */
+/* After this many errors in one run the rest of the run is dropped, because the route is gone. */
 #define RUN_ERRORS_MAX 8
-/* Datagrams of equal length to the same place pass the kernel's stack as one (UDP_SEGMENT, Linux 4.18), as long as one
- * of them fits the least way of IPv6 (1,280 octets less headers). */
+/* Datagrams of equal length to the same client pass through the kernel's stack as one piece (UDP_SEGMENT, Linux 4.18). Each
+ * datagram must fit into the smallest MTU of IPv6 (1,280 octets less headers). */
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -34,7 +34,7 @@ static void keep(struct engine *engine, struct udp_socket *socket, const struct 
 	size_t length = header->msg_iov->iov_len;
 	struct kept *kept = socket->kept + segments <= KEPT_MAX ? malloc(sizeof(*kept) + length) : NULL;
 	if (!kept) {
-		tell(engine, socket, EAGAIN, segments);
+		report(engine, socket, EAGAIN, segments);
 		return;
 	}
 	kept->next = NULL;
@@ -66,7 +66,7 @@ static void drop_first_kept(struct udp_socket *socket)
 	free(kept);
 }
 
-/* Sends the datagrams of one piece one by one; the errno of the last that failed, or 0, and how many did. */
+/* Sends the datagrams of one piece one by one. Returns the last errno, or 0. `lost` is how many datagrams failed. */
 static int send_apart(struct udp_socket *socket, const struct msghdr *header, uint32_t segments, uint32_t *lost)
 {
 	uint8_t *octets = header->msg_iov->iov_base;
@@ -88,7 +88,7 @@ static int send_apart(struct udp_socket *socket, const struct msghdr *header, ui
 	return error;
 }
 
-/* Sends one message that the run could not; 0 or an errno, and how many of its datagrams are lost. */
+/* Sends one message that the run could not send. Returns 0 or an errno. `lost` is how many of its datagrams failed. */
 static int send_one(struct engine *engine, struct udp_socket *socket, const struct msghdr *header, uint32_t segments, uint32_t *lost)
 {
 	*lost = 0;
@@ -100,7 +100,8 @@ static int send_one(struct engine *engine, struct udp_socket *socket, const stru
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			return EAGAIN;
 		if (segments > 1) {
-			/* No checksum in hardware, a short way, an old kernel: from now on one by one. */
+			/* The network card computes no checksum, the MTU is too small, or the kernel is too old. The socket sends
+			 * one by one from here on. */
 			socket->apart = socket->apart || errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP;
 			return send_apart(socket, header, segments, lost);
 		}
@@ -112,7 +113,7 @@ static int send_one(struct engine *engine, struct udp_socket *socket, const stru
 	}
 }
 
-/* Sends what was kept back, as far as there is room. */
+/* Sends the datagrams that were kept back, until the kernel's buffer is full again. */
 static void send_kept(struct engine *engine, struct udp_socket *socket)
 {
 	while (socket->first_kept) {
@@ -133,18 +134,18 @@ static void send_kept(struct engine *engine, struct udp_socket *socket)
 		socket->sent += segments - lost;
 		if (error) {
 			socket->errors++;
-			tell(engine, socket, error, lost);
+			report(engine, socket, error, lost);
 		}
 		drop_first_kept(socket);
 	}
 	watch_out(engine, socket, false);
 }
 
-/* Message `at` was refused with `error`: tries it once more by itself where that can help, and tells what is lost. */
+/* The kernel refused message `at` with `error`. Sends the message once more by itself where that can help, and reports the loss. */
 static void send_refused(struct engine *engine, struct udp_socket *socket, int at, int error)
 {
 	uint32_t segments = engine->segments[at], lost = segments;
-	/* On a connected socket the error is that of an earlier datagram. */
+	/* On a connected socket the error belongs to an earlier datagram. */
 	bool connected = !(socket->flags & (UDP_LISTENER | UDP_SEND_ONLY));
 	if (connected || segments > 1 || error == EMSGSIZE) {
 		int second = send_one(engine, socket, &engine->messages[at].msg_hdr, segments, &lost);
@@ -157,10 +158,10 @@ static void send_refused(struct engine *engine, struct udp_socket *socket, int a
 	if (error == 0)
 		return;
 	socket->errors++;
-	tell(engine, socket, error, lost);
+	report(engine, socket, error, lost);
 }
 
-/* Sends messages 0..count-1 of the scratch. */
+/* Sends messages 0..count-1 of the scratch memory. */
 static void send_run(struct engine *engine, struct udp_socket *socket, int count)
 {
 	int at = 0, errors = 0;
@@ -180,14 +181,14 @@ static void send_run(struct engine *engine, struct udp_socket *socket, int count
 		if (++errors < RUN_ERRORS_MAX)
 			continue;
 		for (; at < count; at++)
-			tell(engine, socket, error, engine->segments[at]);
+			report(engine, socket, error, engine->segments[at]);
 		return;
 	}
 	for (; at < count; at++)
 		keep(engine, socket, &engine->messages[at].msg_hdr, engine->segments[at]);
 }
 
-/* The control message that makes an answer leave from the address that was asked. */
+/* Adds the control message that makes an answer leave from the asked address. */
 static void set_source(struct msghdr *header, unsigned char *control, uint8_t family, const uint8_t *asked, uint32_t scope)
 {
 	struct cmsghdr *c = (struct cmsghdr *)control;
@@ -209,7 +210,8 @@ static void set_source(struct msghdr *header, unsigned char *control, uint8_t fa
 	header->msg_controllen = CMSG_SPACE(sizeof(info));
 }
 
-/* Makes message `i` of a row, its octets at `into`; the octets used, 0 when the row is not sound. */
+/* Makes scratch message `i` from a row and writes its octets at `into`. Returns how many octets it wrote, or 0 if the row is
+ * invalid. */
 static size_t make_message(struct engine *engine, struct udp_socket *socket, const uint32_t *row, int i, uint8_t *into)
 {
 	struct msghdr *header = &engine->messages[i].msg_hdr;
@@ -247,7 +249,7 @@ static size_t make_message(struct engine *engine, struct udp_socket *socket, con
 	return front + length;
 }
 
-/* Whether message i may leave in one piece with the one before it, which lies right before it in memory. */
+/* True if message `i` can leave in one piece with the message before it. The octets of the two are adjacent in memory. */
 static bool joins(struct engine *engine, int i, size_t size)
 {
 	struct msghdr *before = &engine->messages[i - 1].msg_hdr, *own = &engine->messages[i].msg_hdr;
@@ -275,7 +277,7 @@ static void join(struct engine *engine, int i, size_t size)
 	header->msg_controllen += SEGMENT_SPACE;
 }
 
-/* Where rows of equal length to the same client meet. Others may meet there as well. */
+/* Rows of equal length to the same client fall into the same bucket. Other rows can fall into that bucket too. */
 static uint32_t bucket_of(struct engine *engine, struct udp_socket *socket, const uint32_t *row)
 {
 	uint32_t hash = row[ROW_LENGTH];
@@ -290,7 +292,7 @@ static uint32_t bucket_of(struct engine *engine, struct udp_socket *socket, cons
 	return (hash ^ hash >> 16) % BUCKETS;
 }
 
-/* Puts the rows of a socket in an order in which those that may leave together follow each other; the first of them. */
+/* Orders the rows of a socket so that rows that can leave in one piece follow each other. Returns the first row. */
 static uint32_t order_rows(struct engine *engine, struct udp_socket *socket, uint32_t first)
 {
 	uint32_t heads[ROWS_MAX], tails[ROWS_MAX], used[ROWS_MAX], count = 0;
@@ -327,7 +329,7 @@ static void send_rows_of(struct engine *engine, struct udp_socket *socket)
 		const uint32_t *row = engine->rows + (size_t)at * ROW_WORDS;
 		size_t most = (size_t)row[ROW_LENGTH] + RAW_HEADERS_MAX;
 		if (row[ROW_LENGTH] > UINT16_MAX) {
-			tell(engine, socket, EMSGSIZE, 1);
+			report(engine, socket, EMSGSIZE, 1);
 			continue;
 		}
 		if (count == RUN_MAX || used + most > sizeof(engine->buffer)) {
@@ -337,7 +339,7 @@ static void send_rows_of(struct engine *engine, struct udp_socket *socket)
 		}
 		size_t size = make_message(engine, socket, row, count, engine->buffer + used);
 		if (size == 0) {
-			tell(engine, socket, EINVAL, 1);
+			report(engine, socket, EINVAL, 1);
 			continue;
 		}
 		used += size;
@@ -351,7 +353,7 @@ static void send_rows_of(struct engine *engine, struct udp_socket *socket)
 		send_run(engine, socket, count);
 }
 
-/* Sends rows 0..count-1. Rows of sockets that have closed are dropped: what they answer is over. */
+/* Sends rows 0..count-1. Drops the rows of closed sockets, because no peer waits for them. */
 static void send_rows(struct engine *engine, uint32_t count)
 {
 	uint32_t touched[ROWS_MAX], sockets = 0;

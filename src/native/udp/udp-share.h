@@ -1,11 +1,11 @@
-/* What JavaScript shares with an engine: areas of octets, columns of clients, queries and answers, and the rows that are sent.
- * Each array is compared with what the engine will read or write of it, and kept from the collector. */
+/* This file takes over the memory that JavaScript shares with an engine: areas of octets, columns of clients, queries and
+ * answers, and the rows to send. The engine checks that each array is long enough, and keeps it from the garbage collector. */
 #ifndef NAMEGATE_UDP_SHARE_H
 #define NAMEGATE_UDP_SHARE_H
 
 #include "udp-engine.h"
 
-/* The engine that a call is about, NULL and an exception when it isn't one or was stopped. */
+/* Returns the engine of a call. If the argument is no running engine, it returns NULL and throws. */
 static struct engine *engine_at(struct call *call)
 {
 	void *data = NULL;
@@ -17,7 +17,7 @@ static struct engine *engine_at(struct call *call)
 	return data;
 }
 
-/* A typed array of a list: its octets, at least `least`; the engine keeps it from the collector. */
+/* Returns the octets of one typed array of a list, at least `least`. The engine keeps the array from the garbage collector. */
 static uint8_t *shared(struct call *call, struct engine *engine, napi_value list, uint32_t index, size_t least, size_t *size)
 {
 	struct call one = { .env = call->env, .count = 1 };
@@ -36,7 +36,7 @@ static uint8_t *shared(struct call *call, struct engine *engine, napi_value list
 	return result;
 }
 
-/* shareArea(engine, index, [octets]): octets that rows may send and that cells lie in. */
+/* shareArea(engine, index, [octets]): an area holds octets to send, or the cells of received messages */
 static napi_value share_area(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -80,7 +80,8 @@ static napi_value share_clients(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* shareQueries(engine, 0, [offsets, lengths, oversized]): the rest of the batch that clients 0 and area 0 belong to */
+/* shareQueries(engine, 0, [offsets, lengths, oversized]): the remaining columns of the query batch, which also uses clients 0 and
+ * area 0 */
 static napi_value share_queries(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -99,7 +100,7 @@ static napi_value share_queries(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* shareAnswers(engine, 0, [handles, offsets, lengths]): where answers are told of; their octets are in area 1 */
+/* shareAnswers(engine, 0, [handles, offsets, lengths]): the columns of received answers, whose octets are in area 1 */
 static napi_value share_answers(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -119,7 +120,7 @@ static napi_value share_answers(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* shareSends(engine, 0, [rows, news]): what `flush` sends, and what `takeNews` tells */
+/* shareSends(engine, 0, [rows, reports]): `flush` sends `rows`, and failures are written to `reports` */
 static napi_value share_sends(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -128,13 +129,13 @@ static napi_value share_sends(napi_env env, napi_callback_info info)
 	if (call.bad || call.count < 3)
 		return NULL;
 	uint32_t *rows = (uint32_t *)shared(&call, engine, call.values[2], 0, ROW_WORDS * 4, &size);
-	int32_t *news = (int32_t *)shared(&call, engine, call.values[2], 1, NEWS_MAX * 12, NULL);
+	int32_t *reports = (int32_t *)shared(&call, engine, call.values[2], 1, REPORTS_MAX * 12, NULL);
 	if (call.bad)
 		return NULL;
 	size /= ROW_WORDS * 4;
 	engine->rows = rows;
 	engine->row_room = (uint32_t)(size < ROWS_MAX ? size : ROWS_MAX);
-	engine->news = news;
+	engine->reports = reports;
 	return NULL;
 }
 

@@ -1,8 +1,13 @@
-/* UDP in batches: one epoll set with all sockets, watched by the event loop; recvmmsg straight into the columns that
- * the packet path reads, sendmmsg straight from them. JavaScript decides what is sent where; C moves octets and tells
- * what the kernel said. No call waits. Failures are negative errno values.
- * udp-engine.h: what is known; udp-share.h: what JavaScript has of it; udp-socket.h: sockets; udp-receive.h, udp-send.h,
- * udp-raw.h: the three ways. */
+/* This addon sends and receives UDP datagrams in batches. One epoll set holds all sockets, and the event loop watches the set.
+ * recvmmsg writes straight into the columns that the packet path reads, and sendmmsg reads straight from them. JavaScript decides
+ * what is sent where. C moves octets and reports what the kernel said. No call waits. A failed call returns a negative errno.
+ *
+ * Files:
+ * - udp-engine.h: the state of an engine
+ * - udp-share.h: the memory that JavaScript shares with the engine
+ * - udp-socket.h: opening and closing of sockets
+ * - udp-receive.h, udp-send.h: receiving and sending
+ * - udp-raw.h: sending of whole IP packets */
 #define _GNU_SOURCE
 #include <linux/sock_diag.h>
 
@@ -10,7 +15,7 @@
 #include "udp-share.h"
 #include "udp-socket.h"
 
-/* Not in every libc's headers. */
+/* Some libcs lack this constant. */
 #ifndef SO_MEMINFO
 #define SO_MEMINFO 55
 #endif
@@ -25,7 +30,8 @@ static void engine_free(napi_env env, void *data, void *hint)
 	free(engine);
 }
 
-/* open(turn) -> engine, -errno. `turn` is called when a socket has something to read or room again. */
+/* open(turn) -> the engine, or -errno. The engine calls `turn` when a socket has datagrams to read, or can send again after it
+ * was full. */
 static napi_value engine_open(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -57,7 +63,7 @@ static struct udp_socket *socket_at(struct call *call, struct engine *engine, si
 	return call->bad ? NULL : socket_of(engine, handle);
 }
 
-/* close(engine, handle) -> 0, -EBADF */
+/* close(engine, handle) -> 0, or -EBADF if no socket has this handle. Every call with a handle returns -EBADF in that case. */
 static napi_value close_handle(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -70,7 +76,7 @@ static napi_value close_handle(napi_env env, napi_callback_info info)
 	return number(env, socket ? 0 : -EBADF);
 }
 
-/* port(engine, handle) -> the port bound, -EBADF */
+/* port(engine, handle) -> the local port of the socket, or -EBADF */
 static napi_value port_bound(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -81,7 +87,8 @@ static napi_value port_bound(napi_env env, napi_callback_info info)
 	return number(env, socket ? socket->port : -EBADF);
 }
 
-/* descriptor(engine, handle) -> the descriptor, which stays the engine's, -EBADF */
+/* descriptor(engine, handle) -> the descriptor of the socket, or -EBADF. The engine still owns the descriptor, so the caller must
+ * not close it. */
 static napi_value descriptor(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -92,7 +99,8 @@ static napi_value descriptor(napi_env env, napi_callback_info info)
 	return number(env, socket ? socket->fd : -EBADF);
 }
 
-/* reading(engine, handle, on) -> 0, -EBADF: off, what comes stays in the kernel */
+/* reading(engine, handle, on) -> 0, or -EBADF. With `on` 0 the engine stops reading this socket, and arriving datagrams wait in
+ * the kernel. */
 static napi_value reading(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -111,7 +119,15 @@ static napi_value reading(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* stats(engine, handle, into: Float64Array) -> 0, -EBADF: received, sent, ignored, oversized, dropped, errors, kept, kernel drops */
+/* stats(engine, handle, into: Float64Array) -> 0, or -EBADF. Writes eight numbers:
+ * - received: read from the kernel
+ * - sent: accepted by the kernel
+ * - ignored: received, but from or to an address that allows no reply
+ * - oversized: received, but cut because the cell was too short
+ * - dropped: not sent
+ * - errors: failed receive and send calls, not datagrams
+ * - kept: waiting now, because the kernel's send buffer is full
+ * - kernel drops: lost in the kernel, because the receive buffer was full */
 static napi_value stats(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -136,7 +152,7 @@ static napi_value stats(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* poll(engine): looks which sockets have something */
+/* poll(engine): finds the sockets that have datagrams to read, and sends what full sockets kept back */
 static napi_value poll_sockets(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -146,7 +162,7 @@ static napi_value poll_sockets(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* receiveQueries(engine, start, room, stride, length) -> entries filled from `start` on */
+/* receiveQueries(engine, start, room, stride, length) -> how many messages were written to the batch, from index `start` on */
 static napi_value receive_queries_call(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -163,7 +179,8 @@ static napi_value receive_queries_call(napi_env env, napi_callback_info info)
 	return number(env, receive_queries(engine, start, room, stride, length));
 }
 
-/* receiveAnswers(engine, stride, length) -> entries filled; a message has its cell of `stride`, `length` of it used */
+/* receiveAnswers(engine, stride, length) -> how many answers were written. Each answer has a cell of `stride` octets and uses at
+ * most `length` of them. */
 static napi_value receive_answers_call(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -178,7 +195,7 @@ static napi_value receive_answers_call(napi_env env, napi_callback_info info)
 	return number(env, receive_answers(engine, stride, length));
 }
 
-/* flush(engine, rows): sends */
+/* flush(engine, rows): sends rows 0 to rows - 1 */
 static napi_value flush_rows(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -194,19 +211,19 @@ static napi_value flush_rows(napi_env env, napi_callback_info info)
 	return NULL;
 }
 
-/* takeNews(engine) -> how many (handle, errno, dropped) stand in `news`; it counts from none again */
-static napi_value take_news(napi_env env, napi_callback_info info)
+/* takeReports(engine) -> how many reports (handle, errno, dropped) `reports` holds. The next report is written to index 0 again. */
+static napi_value take_reports(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	struct engine *engine = engine_at(&call);
 	if (call.bad)
 		return NULL;
-	uint32_t count = engine->news_count;
-	engine->news_count = 0;
+	uint32_t count = engine->report_count;
+	engine->report_count = 0;
 	return number(env, count);
 }
 
-/* stop(engine): closes all sockets; `turn` is not called any more */
+/* stop(engine): closes all sockets; the engine never calls `turn` again */
 static napi_value engine_stop(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -244,7 +261,7 @@ NAPI_MODULE_INIT()
 		{ "receiveQueries", receive_queries_call },
 		{ "receiveAnswers", receive_answers_call },
 		{ "flush", flush_rows },
-		{ "takeNews", take_news },
+		{ "takeReports", take_reports },
 		{ "stop", engine_stop },
 		{ NULL, NULL },
 	};

@@ -1,5 +1,5 @@
-// One entry of `egress` or `egressDeny`: its peers and what may stand beside what. The combinations that
-// Cilium refuses are refused here too, so that a file means the same in both or is taken by neither.
+// `readRule` reads one entry of `egress` or `egressDeny`: its peers and ports. namegate refuses the combinations of fields that Cilium
+// refuses. So a file that both programs accept means the same in both.
 
 import { containsPrefix, formatPrefix, parseMaskedPrefix, type Prefix } from '../../core/ip.ts'
 import {
@@ -30,7 +30,7 @@ const RULE: readonly (readonly [string, true | string | Unsupported])[] = [
 const ALLOW_RULE: FieldTable = new Map(RULE)
 const DENY_RULE: FieldTable = new Map([
   ...RULE,
-  ['toFQDNs', 'is not supported in egressDeny: names say what is allowed'],
+  ['toFQDNs', 'is not supported in egressDeny: names can only allow'],
 ])
 
 const CIDR_SET: FieldTable = new Map<string, true | Unsupported>([
@@ -49,7 +49,7 @@ const ENTITIES: readonly Entity[] = [
   'all',
   'none',
 ]
-/** Entities of Cilium that have no meaning here, and what to say instead. */
+/** Entities of Cilium that namegate does not support, and what a policy can use in their place. */
 const OTHER_ENTITIES: ReadonlyMap<string, string> = new Map([
   ['init', 'endpoints are known with their labels or not at all'],
   ['ingress', 'use toCIDR'],
@@ -62,8 +62,9 @@ const OTHER_ENTITIES: ReadonlyMap<string, string> = new Map([
 const NO_PORTS: PortRules = { rules: [], everyPort: false }
 
 /**
- * The rule, or none for `{}`, which allows and denies nothing. A rule with a field that is not supported allows nothing
- * either; one that denies is refused in any case, since what it would deny is not known.
+ * Reads one rule. Returns no rule for `{}`, which allows and denies nothing, and for an allow rule with an unsupported field. A deny rule
+ * with an unsupported field is always a fault, because namegate cannot know what the rule denies. Returns two rules if an entry of
+ * `toPorts` means every port and other entries have DNS rules or ports. `namespace` is undefined for a clusterwide policy.
  */
 export function readRule(
   reader: Reader,
@@ -88,8 +89,8 @@ export function readRule(
 }
 
 /**
- * Refuses a key without a value, as when its list is commented out. Kubernetes takes it for an absent key, and a rule without
- * peers means any peer, which the author of the key did not want.
+ * Refuses a key without a value, for example a key whose list is commented out. Kubernetes reads such a key as absent. A rule without
+ * peers then means any peer, which the author of the key did not want.
  */
 function refuseNothing(reader: Reader): void {
   if (!isMapping(reader.value) || !Object.values(reader.value).includes(null)) return
@@ -98,7 +99,7 @@ function refuseNothing(reader: Reader): void {
   }
 }
 
-/** No peer field: any peer. One that is there and empty selects nothing. */
+/** Reads the peers. A rule without a peer field means any peer. A rule whose peer fields are all empty selects nothing. */
 function readPeers(fields: ReadonlyMap<string, Reader>, namespace: string | undefined): Peers {
   const kinds: readonly (readonly [string, (item: Reader) => PeerSelector | undefined])[] = [
     ['toFQDNs', readFqdn],
@@ -127,7 +128,7 @@ function readPeers(fields: ReadonlyMap<string, Reader>, namespace: string | unde
   return { kind: 'selectors', selectors }
 }
 
-/** A toFQDNs entry has exactly one of matchName and matchPattern. */
+/** Reads a toFQDNs entry, which must have either matchName or matchPattern, and not both. */
 function readFqdn(reader: Reader): PeerSelector | undefined {
   const patterns = readNames(reader)
   if (patterns === undefined) return undefined
@@ -149,7 +150,7 @@ function readCidr(reader: Reader): PeerSelector | undefined {
   return prefix === undefined ? undefined : { kind: 'cidr', prefix, except: [] }
 }
 
-/** An entry of toCIDRSet, or an ipBlock, which is the same. */
+/** Reads an entry of toCIDRSet, or an ipBlock of a NetworkPolicy, which has the same fields. */
 export function readCidrSet(reader: Reader): PeerSelector | undefined {
   const fields = reader.fields(CIDR_SET)
   if (fields === undefined) return undefined

@@ -1,12 +1,12 @@
-// Globs of one label (`api-*`, `*cdn*`, `eu-*-1`): the match, and the buckets that lead a label to the few globs that it can
-// match among many. An anchor is a literal piece that every match of the glob contains: at its start, at its end, or inside. A
-// bucket has a node of the trie, a kind of anchor and its octets, and lists the globs with that anchor there. PatternIndex owns
-// the buckets.
+// A glob is a pattern for one DNS label: `api-*`, `*cdn*`, `eu-*-1`. (In this file, every label is a DNS label.) `globMatches` compares a
+// glob with a label. GlobBuckets finds, among many globs, the few that a label can match. PatternIndex owns the GlobBuckets.
 //
-// Always: each glob is in one bucket, that of one of its own anchors, and a node's anchor bits are those of its buckets. A new
-// glob takes the anchor with the emptiest bucket, so that `svc-*-01` to `svc-*-99` spread by their ends.
+// An anchor is a literal piece that every match of the glob contains: at its start, at its end, or inside. A bucket has a node of the trie,
+// a kind of anchor, and the octets of the anchor. It lists globs under this node that have this anchor. Each glob is in exactly one bucket,
+// that of one of its anchors. A new glob uses the anchor whose bucket has the fewest globs. So `svc-*-01` to `svc-*-99` are spread over
+// buckets by their ends. The anchor bits of a node say which kinds of anchors have buckets under the node.
 //
-// Record of a bucket, 5 ints: node | kind of anchor | anchor octets | list of globs (IdChains) | their count. Freed records are
+// The record of a bucket has 5 ints: node | kind of anchor | anchor octets | list of globs (IdChains) | number of globs. Freed records are
 // chained through the first int.
 
 import { invariant } from '../../core/invariant.ts'
@@ -21,34 +21,32 @@ export const SUFFIX = 1
 export const INNER = 2
 export type Side = typeof PREFIX | typeof SUFFIX | typeof INNER
 
-/** The longest anchor, in octets: it fits into one int. */
+/** The longest anchor, in octets. It fits into one int. */
 export const ANCHOR_OCTETS_MAX = 4
 
 /** A literal piece of 1..4 octets. */
 export interface Anchor {
-  /** 4 * side + octets - 1; 0..11. */
+  /** 4 * side + length - 1, from 0 to 11. The length is the number of octets. */
   readonly kind: number
-  /** The octets, the first one highest. */
+  /** The octets as one int. The first octet has the highest value. */
   readonly octets: number
 }
 
 /**
- * Whether the label matches the glob; `*` stands for zero or more octets, which the caller has checked to
- * be in the class. On a mismatch the last star takes one octet more, so the cost is at most the product of
- * both lengths and no stack is needed.
+ * Returns true if the label matches the glob, both in wire format. `*` stands for zero or more octets. The caller has checked that all
+ * octets are in the class of patterns. After a mismatch the last star takes one octet more. So the cost is at most the product of both
+ * lengths, and no stack is needed.
  */
 export function globMatches(
   glob: Uint8Array,
-  globOffset: number,
-  globLength: number,
+  globAt: number,
   label: Uint8Array,
-  labelOffset: number,
-  labelLength: number,
+  labelAt: number,
 ): boolean {
-  const globEnd = globOffset + globLength
-  const labelEnd = labelOffset + labelLength
-  let g = globOffset
-  let l = labelOffset
+  let g = globAt + 1
+  let l = labelAt + 1
+  const globEnd = g + glob[globAt]!
+  const labelEnd = l + label[labelAt]!
   let afterStar = -1
   let resume = 0
   while (l < labelEnd) {
@@ -70,8 +68,8 @@ export function globMatches(
 }
 
 /**
- * All anchors of a glob: of each literal piece what stands at the label's start or end, and every run of 4
- * octets inside (or the whole piece, if it is shorter and has no side). None if the glob is stars only.
+ * Returns all anchors of a glob. A literal piece at the start or end of the glob gives an anchor for that side. Every run of 4 octets
+ * inside gives an anchor, and so does a shorter piece between two stars. A glob of stars only has none.
  */
 export function anchorsOf(glob: Uint8Array): readonly Anchor[] {
   const anchors: Anchor[] = []
@@ -96,7 +94,7 @@ function mkAnchor(side: Side, glob: Uint8Array, offset: number, length: number):
   return { kind: side * ANCHOR_OCTETS_MAX + length - 1, octets: packOctets(glob, offset, length) }
 }
 
-/** Up to 4 octets as one int, the first one highest. */
+/** Packs up to 4 octets into one int. The first octet has the highest value. */
 export function packOctets(octets: Uint8Array, offset: number, length: number): number {
   let packed = 0
   for (let i = offset; i < offset + length; i++) packed = (packed << 8) | octets[i]!
@@ -111,13 +109,13 @@ const GLOBS = 3
 const COUNT = 4
 const FIRST_RECORDS = 8
 
-/** Kinds of anchors, rounded up to a factor for keys. */
+/** More than the number of kinds of anchors: a factor for keys. */
 const KINDS = 16
 const FIRST_INNER_KIND = INNER * ANCHOR_OCTETS_MAX
-/** An anchor inside a label costs a look-up per octet, so other anchors are preferred up to this many globs more. */
+/** An anchor inside a label costs a look-up per octet. So an anchor at a side is preferred if its bucket has up to this many globs more. */
 const INNER_HANDICAP = 4
 
-/** Counters of the filter: 128 KiB, of which 10,000 buckets set 7 in 100. */
+/** The number of counters in the filter (128 KiB). 10,000 buckets set 7 percent of the counters. */
 const FILTER_COUNTERS = 1 << 17
 const COUNTER_MAX = 255
 
@@ -128,9 +126,9 @@ export class GlobBuckets {
   #records = new Int32Array(FIRST_RECORDS * RECORD_INTS)
   #fresh = 1
   #free = 0
-  /** Buckets by low bits of their hash, counted up to 255 and then for good: 0 says surely that none is there. */
+  /** The number of buckets by the low bits of their hash. A counter that reached 255 stays there. 0 means that there is no bucket. */
   #filter: Uint8Array = Uint8Array.of(0)
-  /** Buckets by (node, kind of anchor), to know when a node's bit goes. */
+  /** The number of buckets by (node, kind of anchor). At 0, the anchor bit of the node is cleared. */
   readonly #counts = new Map<number, number>()
 
   constructor(parts: { readonly trie: LabelTrie; readonly chains: IdChains }) {
@@ -138,25 +136,25 @@ export class GlobBuckets {
     this.#chains = parts.chains
   }
 
-  /** Octets held in records, table and filter. */
+  /** Octets of records, table and filter. */
   get octets(): number {
     return this.#records.byteLength + this.#table.octets + this.#filter.length
   }
 
-  /** The list of globs under `node` with that anchor, 0 if there are none. Nearly always the filter says so. */
+  /** Returns the list (IdChains) of globs under `node` with the anchor; 0 if there are none. The filter finds nearly all of these zeros. */
   globs(node: number, kind: number, anchor: number): number {
     const hash = bucketHash(node, kind, anchor)
     if (this.#filter[hash & (this.#filter.length - 1)] === 0) return 0
     return this.#records[this.#find(hash, node, kind, anchor) * RECORD_INTS + GLOBS]!
   }
 
-  /** How many globs are in that bucket. */
+  /** Returns how many globs are in the bucket of an anchor. */
   load(node: number, { kind, octets }: Anchor): number {
     const hash = bucketHash(node, kind, octets)
     return this.#records[this.#find(hash, node, kind, octets) * RECORD_INTS + COUNT]!
   }
 
-  /** Puts a glob that the trie has under `node` into the emptiest of its buckets. */
+  /** Adds a glob, whose row is under `node` in the trie, to the bucket with the fewest globs among those of its anchors. */
   hang(node: number, glob: number): void {
     const { kind, octets } = this.#emptiest(node, anchorsOf(this.#labelOf(glob)))
     const hash = bucketHash(node, kind, octets)
@@ -167,7 +165,7 @@ export class GlobBuckets {
     this.#records[at + COUNT] = this.#records[at + COUNT]! + 1
   }
 
-  /** Takes a glob out of the bucket that it is in; only the lists themselves tell which. */
+  /** Removes a glob from its bucket. Searches the lists of all its anchors, because the glob does not know its bucket. */
   unhang(node: number, glob: number): void {
     for (const { kind, octets } of anchorsOf(this.#labelOf(glob))) {
       const hash = bucketHash(node, kind, octets)
@@ -183,7 +181,7 @@ export class GlobBuckets {
     invariant(false, 'a glob is in one of its buckets')
   }
 
-  /** The anchor whose bucket holds the fewest globs; of equals the first. */
+  /** Returns the anchor whose bucket has the fewest globs. Among equals, the first. */
   #emptiest(node: number, anchors: readonly Anchor[]): Anchor {
     let best: Anchor | undefined
     let bestLoad = Infinity
@@ -197,7 +195,7 @@ export class GlobBuckets {
     return best
   }
 
-  /** The bucket's record, or 0, which stays all zero. */
+  /** Returns the record of a bucket, or 0 if there is no such bucket. Record 0 contains only zeros. */
   #find(hash: number, node: number, kind: number, anchor: number): number {
     const part = this.#table.partOf(hash)
     const mask = part.length - 1
@@ -260,7 +258,7 @@ export class GlobBuckets {
   }
 
   #labelOf(row: number): Uint8Array {
-    const offset = this.#trie.labelOffset(row)
+    const offset = this.#trie.labelOffset(row) + 1
     return this.#trie.labelBlock(row).subarray(offset, offset + this.#trie.labelLength(row))
   }
 }

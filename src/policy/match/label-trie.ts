@@ -1,14 +1,17 @@
-// The tree of labels under PatternIndex: rows in typed arrays, children found by a hash table. A node
-// stands for a run of pattern labels read from the right: `com`, then `example` under it. Its children are
-// literal labels, at most one `*` (a whole label), and globs (stars and literals mixed).
+// LabelTrie is the tree of DNS labels in PatternIndex. (In this file, every label is a DNS label.) A node stands for the labels of a
+// pattern, read from the right: `com`, then `example` under `com`. The children of a node are literal labels, at most one `*` (a whole
+// label), and globs (literals and stars in one label). A hash table finds the children. Nodes are rows in typed arrays.
 //
-// Row, 16 ints (64 octets):
-//   parent | kind + 4 * length | hash | children | exact | one | below | star child | anchors | 28 octets of label
-// A `*` at a pattern's left end needs no row: its ids are `one` of the node behind it.
-// Rows lie in pages of 2,048, so that growing copies nothing. Labels of more than 28 octets are kept apart. Row 0 is the root; freed rows are chained through `parent`.
-// Children of one parent are told apart by kind, length and octets; hashes alone never decide. A node's hash
-// is made from the hashes of its labels and not from row numbers, so that the look-ups of all labels of a
-// name can be under way in the processor at once.
+// A row has 16 ints (64 octets):
+//   parent | kind + 4 * length | hash | children | exact | one | below | star child | anchors | label in 28 octets
+//
+// A `*` at the left end of a pattern needs no row. Its ids are in the list `one` of the node to its right. Rows are in pages of 2,048 rows,
+// so that growth copies nothing. A label is in wire format, with its length in front (RFC 1035 3.1). Labels of more than 27 octets are kept
+// in a separate map. Row 0 is the root. Freed rows are chained through `parent`.
+//
+// Children of one parent differ in kind, length or octets. A look-up compares all three, because different labels can have equal hashes.
+// The hash of a node is made of the hashes of its labels and not of row numbers. So the processor can work on the look-ups of all labels of
+// a name at the same time.
 
 import { labelHash } from './name-labels.ts'
 import { placeOf, RowTable } from '../../core/tables/row-table.ts'
@@ -21,7 +24,7 @@ export const ROOT = 0
 export const ROOT_HASH = 0
 
 const ROW_INTS = 16
-// Where a row's ints are, counted from `start(row)` in its page.
+// The offsets of a row's ints, counted from `start(row)` in its page.
 const PARENT = 0
 const SHAPE = 1
 const HASH = 2
@@ -33,7 +36,8 @@ export const STAR_CHILD = 7
 export const ANCHORS = 8
 const ROW_OCTETS = 64
 const LABEL_AT = 36
-const LABEL_ROOM = 28
+/** How many octets of a label fit into a row, after the length octet. */
+const LABEL_ROOM = 27
 
 const KIND_BITS = 2
 const PAGE_BITS = 11
@@ -52,12 +56,12 @@ export class LabelTrie {
     this.#addPage()
   }
 
-  /** Octets held in rows and tables. */
+  /** Octets of rows and tables. */
   get octets(): number {
     return this.#pages.reduce((sum, page) => sum + page.byteLength, this.#table.octets)
   }
 
-  /** The page that a row is in; its ints are there from `start(row)` on. */
+  /** Returns the page of a row. The ints of the row begin at `start(row)`. */
   page(row: number): Int32Array {
     return this.#pages[row >> PAGE_BITS]!
   }
@@ -78,12 +82,12 @@ export class LabelTrie {
     return this.#get(row, HASH)
   }
 
-  /** How many children of all kinds. */
+  /** Returns the number of children of all kinds. */
   children(row: number): number {
     return this.#get(row, CHILDREN)
   }
 
-  /** List (IdChains) of ids whose pattern ends here. */
+  /** Returns the list (IdChains) of ids whose pattern ends at this node. */
   exact(row: number): number {
     return this.#get(row, EXACT)
   }
@@ -92,7 +96,7 @@ export class LabelTrie {
     this.#set(row, EXACT, list)
   }
 
-  /** List of ids whose pattern is `*.` and then this node. */
+  /** Returns the list of ids whose pattern is `*.` and then this node. */
   one(row: number): number {
     return this.#get(row, ONE)
   }
@@ -101,7 +105,7 @@ export class LabelTrie {
     this.#set(row, ONE, list)
   }
 
-  /** List of ids whose pattern is `**.` and then this node. */
+  /** Returns the list of ids whose pattern is `**.` and then this node. */
   below(row: number): number {
     return this.#get(row, BELOW)
   }
@@ -110,12 +114,12 @@ export class LabelTrie {
     this.#set(row, BELOW, list)
   }
 
-  /** The child for a whole `*` label with others before it, 0 if there is none. */
+  /** Returns the child for a whole `*` label with other labels to its left; 0 if there is none. */
   starChild(row: number): number {
     return this.#get(row, STAR_CHILD)
   }
 
-  /** A bit for each kind of anchor that globs under this node have buckets by (GlobBuckets). */
+  /** Returns one bit for each kind of anchor that has buckets under this node (GlobBuckets). */
   anchors(row: number): number {
     return this.#get(row, ANCHORS)
   }
@@ -124,7 +128,7 @@ export class LabelTrie {
     this.#set(row, ANCHORS, bits)
   }
 
-  /** A row's label is `labelLength` octets of `labelBlock` from `labelOffset` on; valid until the next `make`. */
+  /** Returns the octets in which a row's label begins at `labelOffset`. Valid until the next `make`. */
   labelBlock(row: number): Uint8Array {
     return this.#longLabels.get(row) ?? this.#octetPages[row >> PAGE_BITS]!
   }
@@ -137,52 +141,40 @@ export class LabelTrie {
     return this.#get(row, SHAPE) >> KIND_BITS
   }
 
-  /** The child of that kind with that label, or 0; `hash` is its `childHash`. */
-  find(
-    parent: number,
-    kind: number,
-    hash: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-  ): number {
+  /** Returns the child of a kind with the label that begins at `at`; 0 if there is none. `hash` is the `childHash` of the child. */
+  find(parent: number, kind: number, hash: number, octets: Uint8Array, at: number): number {
+    const shape = kind + (octets[at]! << KIND_BITS)
     const part = this.#table.partOf(hash)
     const mask = part.length - 1
-    for (let at = placeOf(hash, part); ; at = (at + 2) & mask) {
-      const row = part[at + 1]!
+    for (let place = placeOf(hash, part); ; place = (place + 2) & mask) {
+      const row = part[place + 1]!
       if (row === 0) return 0
-      if (part[at] !== hash) continue
+      if (part[place] !== hash) continue
       const page = this.page(row)
       const start = this.start(row)
       if (page[start + PARENT] !== parent) continue
-      if (page[start + SHAPE] !== kind + (length << KIND_BITS)) continue
-      if (this.#hasLabel(row, octets, offset, length)) return row
+      if (page[start + SHAPE] !== shape) continue
+      if (this.#hasLabel(row, octets, at)) return row
     }
   }
 
-  /** Makes the child that `find` didn't find. A star child's label is empty. */
-  make(
-    parent: number,
-    kind: number,
-    hash: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-  ): number {
+  /** Makes a child that does not exist yet. The label of a star child is empty. Returns its row. */
+  make(parent: number, kind: number, hash: number, octets: Uint8Array, at: number): number {
+    const length = octets[at]!
     const row = this.#takeRow()
     this.page(row).fill(0, this.start(row), this.start(row) + ROW_INTS)
     this.#set(row, PARENT, parent)
     this.#set(row, SHAPE, kind + (length << KIND_BITS))
     this.#set(row, HASH, hash)
-    if (length > LABEL_ROOM) this.#longLabels.set(row, octets.slice(offset, offset + length))
-    else this.#writeLabel(row, octets, offset, length)
+    if (length > LABEL_ROOM) this.#longLabels.set(row, octets.slice(at, at + 1 + length))
+    else this.#writeLabel(row, octets, at)
     this.#set(parent, CHILDREN, this.children(parent) + 1)
     if (kind === STAR) this.#set(parent, STAR_CHILD, row)
     else this.#table.insert(hash, row)
     return row
   }
 
-  /** Whether nothing hangs on the node any more. */
+  /** True if a node has no children and no ids. */
   isBare(row: number): boolean {
     return (
       this.children(row) === 0 &&
@@ -192,7 +184,7 @@ export class LabelTrie {
     )
   }
 
-  /** Removes a bare row; returns its parent. */
+  /** Removes a bare row. Returns its parent. */
   drop(row: number): number {
     const parent = this.parent(row)
     const kind = this.#get(row, SHAPE) & ((1 << KIND_BITS) - 1)
@@ -205,15 +197,15 @@ export class LabelTrie {
     return parent
   }
 
-  #hasLabel(row: number, octets: Uint8Array, offset: number, length: number): boolean {
-    if (length > LABEL_ROOM) return same(this.labelBlock(row), 0, octets, offset, length)
-    return same(this.#octetPages[row >> PAGE_BITS]!, labelStart(row), octets, offset, length)
+  #hasLabel(row: number, octets: Uint8Array, at: number): boolean {
+    if (octets[at]! > LABEL_ROOM) return sameLabel(this.labelBlock(row), 0, octets, at)
+    return sameLabel(this.#octetPages[row >> PAGE_BITS]!, labelStart(row), octets, at)
   }
 
-  #writeLabel(row: number, octets: Uint8Array, offset: number, length: number): void {
+  #writeLabel(row: number, octets: Uint8Array, at: number): void {
     const page = this.#octetPages[row >> PAGE_BITS]!
     const start = labelStart(row)
-    for (let i = 0; i < length; i++) page[start + i] = octets[offset + i]!
+    for (let i = 0; i <= octets[at]!; i++) page[start + i] = octets[at + i]!
   }
 
   #takeRow(): number {
@@ -241,12 +233,12 @@ export class LabelTrie {
   }
 }
 
-/** Where a row's label is in its page of octets. */
+/** Returns the offset of a row's label in its page of octets. */
 function labelStart(row: number): number {
   return (row & (PAGE_ROWS - 1)) * ROW_OCTETS + LABEL_AT
 }
 
-/** Hash of a child node from its parent's hash and its label's `labelHash`. */
+/** Returns the hash of a child node. It is made of the parent's hash, the kind, and the `labelHash` of the label. */
 export function childHash(parentHash: number, kind: number, hash: number): number {
   let full = Math.imul(parentHash + kind, 0x9e3779b1) ^ hash
   full = Math.imul(full ^ (full >>> 16), 0x85ebca6b)
@@ -254,24 +246,18 @@ export function childHash(parentHash: number, kind: number, hash: number): numbe
   return full ^ (full >>> 16)
 }
 
-/** `childHash` of a glob or literal given by its octets. */
+/** Returns the `childHash` of a label in wire format. */
 export function childHashOf(
   parentHash: number,
   kind: number,
   octets: Uint8Array,
-  offset: number,
-  length: number,
+  at: number,
 ): number {
-  return childHash(parentHash, kind, labelHash(octets, offset, length))
+  return childHash(parentHash, kind, labelHash(octets, at + 1, octets[at]!))
 }
 
-function same(
-  a: Uint8Array,
-  aOffset: number,
-  b: Uint8Array,
-  bOffset: number,
-  length: number,
-): boolean {
-  for (let i = 0; i < length; i++) if (a[aOffset + i] !== b[bOffset + i]) return false
+function sameLabel(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): boolean {
+  const length = b[bAt]!
+  for (let i = 1; i <= length; i++) if (a[aAt + i] !== b[bAt + i]) return false
   return true
 }

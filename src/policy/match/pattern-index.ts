@@ -1,16 +1,17 @@
-// Many patterns against one name (docs/spec/semantics 1), by a tree of labels read from the right. The owner of the
-// ids (selectors, DNS rules) writes it; `match` only reads and allocates nothing.
+// PatternIndex finds the patterns that match a name, among many patterns (docs/spec/semantics 1). It uses a tree of DNS labels, read from
+// the right. (In this file, every label is a DNS label.) Each pattern has ids, which its owner chooses. `match` changes nothing in the
+// index, allocates nothing, and returns each matching (pattern, id) pair exactly once.
 //
-// Always: `match` gives each (pattern, id) pair that was added, not removed, and matches, exactly once.
-// Cost of a match: one pass over the name's octets, then for each label one look-up of the literal child, and
-// the same again below each label-wide `*` that has other labels before it. Exact, `*.x` and `**.x` patterns
-// add to this only if they match. A suffix that has globs inside of labels costs at most 8 look-ups and 4 an
-// octet of the next label (one an octet where no piece of a glob is shorter than 4), nearly all answered by a
-// filter, and a comparison for each glob in the buckets found. Buckets stay small unless globs share all
-// their literal pieces (`a*b` and `a*b*b`). Patterns with k label-wide stars or globs above shared labels can
-// make 2^k ways through the tree at worst.
-// Cost of add and remove: the pattern's labels and, to remove, the ids that share its text or its bucket.
-// Memory: about 150 octets a pattern, 140 KiB when empty, 128 KiB more once there are globs.
+// Cost of `match`:
+//   - one pass over the octets of the name, then one look-up of the literal child for each label;
+//   - the same look-ups again below each `*` that is a whole label and has other labels to its left;
+//   - nothing for exact, `*.x` and `**.x` patterns that do not match;
+//   - for a suffix with globs, at most 8 look-ups, plus 4 for each octet of the next label (1 if all pieces of the globs have 4 octets or
+//     more). A filter answers nearly all of these look-ups. Then one comparison for each glob in the buckets that were found. Buckets stay
+//     small, except for globs that share all their literal pieces (`a*b` and `a*b*b`);
+//   - at worst, 2^k paths through the tree, for patterns with k globs or whole-label stars above shared labels.
+// Cost of `add`: one step for each label. `remove` also reads the ids that share the text or the bucket of the pattern.
+// Memory: about 150 octets per pattern, 140 KiB for an empty index, and 128 KiB more when there are globs.
 
 import { invariant } from '../../core/invariant.ts'
 import { GlobBuckets, globMatches, INNER, packOctets, PREFIX, SUFFIX } from './globs.ts'
@@ -39,23 +40,23 @@ export class PatternIndex {
   readonly #chains = new IdChains()
   readonly #buckets = new GlobBuckets({ trie: this.#trie, chains: this.#chains })
   readonly #name = new NameLabels()
-  /** List of the ids of `*`, the one pattern that isn't about labels. */
+  /** The list of ids of `*`, the only pattern that has no place in the tree. */
   #every = 0
   #size = 0
-  /** Octets of one pattern label at a time. */
+  /** One label of a pattern at a time, in wire format. */
   readonly #scratch = new Uint8Array(256)
 
-  /** How many (pattern, id) pairs it holds. */
+  /** How many (pattern, id) pairs the index holds. */
   get size(): number {
     return this.#size
   }
 
-  /** Octets held in typed arrays. */
+  /** Octets of all typed arrays. */
   get octets(): number {
     return this.#trie.octets + this.#chains.octets + this.#buckets.octets
   }
 
-  /** Adds a pair that isn't there yet. Several ids may have the same pattern, and one id several. */
+  /** Adds a new pair. Several ids can have the same pattern, and one id can have several patterns. */
   add(pattern: Pattern, id: number): void {
     this.#size++
     if (pattern.kind === 'every') {
@@ -71,7 +72,7 @@ export class PatternIndex {
     this.#setIds(row, pattern, this.#chains.add(this.#ids(row, pattern), id))
   }
 
-  /** Removes a pair that `add` was given. */
+  /** Removes a pair that was added before. */
   remove(pattern: Pattern, id: number): void {
     if (pattern.kind === 'every') {
       this.#every = this.#without(this.#every, id, pattern)
@@ -89,8 +90,8 @@ export class PatternIndex {
   }
 
   /**
-   * Appends to `out`, in no order, the ids of all patterns that match the name at `offset` (wire form,
-   * lower case); returns how many. A name with an octet outside of [a-z0-9_-], and the root, match only `*`.
+   * Appends to `out` the ids of all patterns that match the lower-case name at `offset` (wire format), in no order. Returns their number.
+   * The root, and a name with an octet outside of [a-z0-9_-], match only `*`.
    */
   match(wire: Uint8Array, offset: number, out: IdList): number {
     const before = out.count
@@ -100,7 +101,7 @@ export class PatternIndex {
     return out.count - before
   }
 
-  /** Gives what matches from `row` on, with `left` labels of the name not yet used. */
+  /** Appends the ids that match from the row `from` on. `labels`: how many labels of the name are left. */
   #walk(from: number, fromHash: number, labels: number, wire: Uint8Array, out: IdList): void {
     const trie = this.#trie
     const { starts, hashes } = this.#name
@@ -119,14 +120,14 @@ export class PatternIndex {
       if (page[at + ANCHORS] !== 0) this.#walkGlobs(row, left, wire, out)
       const start = starts[left - 1]!
       hash = childHash(hash, LITERAL, hashes[left - 1]!)
-      row = trie.find(row, LITERAL, hash, wire, start + 1, wire[start]!)
+      row = trie.find(row, LITERAL, hash, wire, start)
       if (row === 0) return
     }
     const exact = trie.exact(row)
     if (exact !== 0) this.#give(exact, out)
   }
 
-  /** Goes on from each glob under `row` that matches the next label: looks every anchor of the label up. */
+  /** Looks up every anchor of the next label, and continues the walk from each glob under `row` that matches the label. */
   #walkGlobs(row: number, left: number, wire: Uint8Array, out: IdList): void {
     const start = this.#name.starts[left - 1]! + 1
     const length = wire[start - 1]!
@@ -158,9 +159,7 @@ export class PatternIndex {
   #walkGlob(glob: number, left: number, wire: Uint8Array, out: IdList): void {
     const trie = this.#trie
     const start = this.#name.starts[left - 1]!
-    const octets = trie.labelBlock(glob)
-    const offset = trie.labelOffset(glob)
-    if (globMatches(octets, offset, trie.labelLength(glob), wire, start + 1, wire[start]!)) {
+    if (globMatches(trie.labelBlock(glob), trie.labelOffset(glob), wire, start)) {
       this.#walk(glob, trie.hash(glob), left - 1, wire, out)
     }
   }
@@ -173,7 +172,7 @@ export class PatternIndex {
     }
   }
 
-  /** The list where a pattern's ids are once its labels have led to `row`. */
+  /** Returns the list with the ids of a pattern whose labels lead to `row`. */
   #ids(row: number, pattern: Pattern): number {
     switch (endOf(pattern)) {
       case 'below':
@@ -196,27 +195,27 @@ export class PatternIndex {
     }
   }
 
-  /** The child for a pattern label, or 0. Leaves the label's octets in the scratch. */
+  /** Returns the child for a label of a pattern; 0 if there is none. Writes the label to the scratch. */
   #child(row: number, label: string): number {
     const kind = kindOf(label)
     if (kind === STAR) return this.#trie.starChild(row)
-    const length = this.#write(label)
-    const hash = childHashOf(this.#trie.hash(row), kind, this.#scratch, 0, length)
-    return this.#trie.find(row, kind, hash, this.#scratch, 0, length)
+    this.#write(label)
+    const hash = childHashOf(this.#trie.hash(row), kind, this.#scratch, 0)
+    return this.#trie.find(row, kind, hash, this.#scratch, 0)
   }
 
   #makeChild(row: number, label: string): number {
     const kind = kindOf(label)
-    const length = kind === STAR ? 0 : this.#write(label)
-    const hash = childHashOf(this.#trie.hash(row), kind, this.#scratch, 0, length)
-    const child = this.#trie.make(row, kind, hash, this.#scratch, 0, length)
+    this.#write(kind === STAR ? '' : label)
+    const hash = childHashOf(this.#trie.hash(row), kind, this.#scratch, 0)
+    const child = this.#trie.make(row, kind, hash, this.#scratch, 0)
     if (kind === GLOB) this.#buckets.hang(row, child)
     return child
   }
 
-  #write(label: string): number {
-    for (let i = 0; i < label.length; i++) this.#scratch[i] = label.charCodeAt(i)
-    return label.length
+  #write(label: string): void {
+    this.#scratch[0] = label.length
+    for (let i = 0; i < label.length; i++) this.#scratch[i + 1] = label.charCodeAt(i)
   }
 
   #without(list: number, id: number, pattern: Pattern): number {
@@ -227,7 +226,7 @@ export class PatternIndex {
     return this.#chains.remove(list, id)
   }
 
-  /** Drops rows that lead to nothing any more, from `row` towards the root. */
+  /** Removes rows without children and ids, from `from` towards the root. */
   #prune(from: number): void {
     const trie = this.#trie
     let row = from
@@ -238,13 +237,13 @@ export class PatternIndex {
   }
 }
 
-/** What stands before the labels that have a place in the tree: `**.`, `*.` or nothing. */
+/** Returns what stands in front of the labels in the tree: `below` for `**.`, `one` for `*.`, `exact` for nothing. */
 function endOf(pattern: Pattern): 'below' | 'one' | 'exact' {
   if (pattern.kind === 'below' || pattern.labels[0] === '**') return 'below'
   return pattern.labels[0] === '*' ? 'one' : 'exact'
 }
 
-/** Index of the leftmost label that has a place in the tree. */
+/** Returns the index of the leftmost label that has a node in the tree. */
 function firstLabel(pattern: Pattern): number {
   return pattern.labels[0] === '**' || pattern.labels[0] === '*' ? 1 : 0
 }
@@ -254,7 +253,7 @@ function kindOf(label: string): typeof LITERAL | typeof STAR | typeof GLOB {
   return label === '*' ? STAR : GLOB
 }
 
-/** Whether the octets at `at` stand in the label earlier already, so that their bucket was seen. */
+/** True if the label contains the octets at `at` also at an earlier offset. Then their bucket was searched before. */
 function occursBefore(wire: Uint8Array, start: number, at: number, size: number): boolean {
   for (let earlier = start; earlier < at; earlier++) {
     let i = 0

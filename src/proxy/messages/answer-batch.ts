@@ -1,97 +1,151 @@
-// Accepted answers of one turn, and the queries that failed in it, as the upstream hands them to the
-// pipeline. Entries are valid during the call: a component that holds an answer longer copies its octets. The slot stays
-// taken until it is released, so it's safe to keep.
+// The upstream gathers the accepted answers and the failed queries of one turn here, and Delivery gives them to the pipeline.
+// An answer in a batch is valid only during the call. A component that needs it longer must copy the octets. The slot stays
+// taken until it is released, so a component can keep the slot's number.
 
-import type { MessageView } from './message-view.ts'
+import type { Clock } from '../../core/clock.ts'
+import { invariant } from '../../core/invariant.ts'
+import type { MessageView } from '../../dns/message-view.ts'
+import type { TurnFollower } from '../sockets/datagrams.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
-/** Answers that one batch takes. */
+/** The largest number of answers in one batch. */
 export const ANSWERS_CAPACITY = 256
 
-export class AnswerBatch {
-  readonly store: OctetStore
+export class AnswerBatch extends OctetStore {
   readonly slots: Uint32Array
-  /** 1 where the answer came over TCP and so may be longer than a UDP client takes. */
+  /** 1 if the answer came over TCP: it can be longer than a UDP client accepts. */
   readonly overTcp: Uint8Array
   /** Index of the server that answered. */
   readonly servers: Uint16Array
-  #count = 0
 
   constructor(capacity = ANSWERS_CAPACITY) {
-    this.store = new OctetStore(capacity, DEFAULT_STRIDE)
+    super(capacity, DEFAULT_STRIDE)
     this.slots = new Uint32Array(capacity)
     this.overTcp = new Uint8Array(capacity)
     this.servers = new Uint16Array(capacity)
   }
 
-  get count(): number {
-    return this.#count
-  }
-
-  get full(): boolean {
-    return this.#count === this.store.capacity
-  }
-
-  octets(index: number): Uint8Array {
-    return this.store.octets(index)
-  }
-
-  offset(index: number): number {
-    return this.store.offsets[index]!
-  }
-
-  length(index: number): number {
-    return this.store.lengths[index]!
-  }
-
-  /** The octets of an answer, put into a view. */
-  view(index: number, into: MessageView): MessageView {
-    return this.store.view(index, into)
-  }
-
-  /** Adds an answer of any length; the batch must not be full. `lasting`: its octets hold until `clear`. */
+  /** Adds an answer of any length. The batch must have room. `lasting`: the octets stay valid until `clear`, so they are not copied. */
   add(slot: number, server: number, overTcp: boolean, message: MessageView, lasting = false): void {
-    const { octets, offset, length } = message
-    const index = this.#count++
+    const index = this.count++
     this.slots[index] = slot
     this.servers[index] = server
     this.overTcp[index] = overTcp ? 1 : 0
-    if (lasting) this.store.refer(index, octets, offset, length)
-    else this.store.keep(index, octets, offset, length)
-  }
-
-  clear(): void {
-    this.store.clear(this.#count)
-    this.#count = 0
+    if (lasting) this.refer(index, message)
+    else this.keep(index, message)
   }
 }
 
-/** No server answered in time / no server could be reached (EDE 22 / 23, docs/spec/semantics 4). */
+/** No server answered in time (EDE 22, docs/spec/semantics 4). */
 export const FAILED_TIMEOUT = 0
+/** No server could be reached (EDE 23, docs/spec/semantics 4). */
 export const FAILED_SOCKET = 1
 
 export class FailureBatch {
   readonly slots: Uint32Array
   /** FAILED_TIMEOUT or FAILED_SOCKET. */
   readonly reasons: Uint8Array
-  #count = 0
+  count = 0
 
-  /** Takes as many as there can be queries in flight: a slot fails once. */
+  /** `capacity` is the bound of queries in flight, because a slot can fail once. */
   constructor(capacity: number) {
     this.slots = new Uint32Array(capacity)
     this.reasons = new Uint8Array(capacity)
   }
 
-  get count(): number {
-    return this.#count
-  }
-
   add(slot: number, reason: number): void {
-    this.slots[this.#count] = slot
-    this.reasons[this.#count++] = reason
+    this.slots[this.count] = slot
+    this.reasons[this.count++] = reason
   }
 
   clear(): void {
-    this.#count = 0
+    this.count = 0
+  }
+}
+
+export interface DeliveryOptions {
+  readonly clock: Clock
+  /** The bound of queries in flight. Each of them can fail once. */
+  readonly capacity: number
+  readonly onAnswers: (answers: AnswerBatch) => void
+  readonly onFailures: (failures: FailureBatch) => void
+}
+
+/**
+ * Delivery gathers the answers and failures of one turn. It delivers them when the turn's input has been read, or earlier when
+ * a batch is full. Each batch leads to one commit. Native sockets call `hold` when they begin to read, and `release` at the end.
+ */
+export class Delivery implements TurnFollower {
+  readonly #options: DeliveryOptions
+  readonly #answers = new AnswerBatch()
+  #failures: FailureBatch
+  /** Receives new failures while `#failures` is delivered. */
+  #spare: FailureBatch
+  #delivering = false
+  #scheduled = false
+  #held = false
+  #lasting: Uint8Array | undefined
+  readonly #run = (): void => {
+    this.#scheduled = false
+    this.deliver()
+  }
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options
+    this.#failures = new FailureBatch(options.capacity)
+    this.#spare = new FailureBatch(options.capacity)
+  }
+
+  answer(slot: number, server: number, overTcp: boolean, message: MessageView): void {
+    invariant(!this.#delivering, 'no answer is received while answers are handled')
+    if (this.#answers.full) this.deliver()
+    this.#answers.add(slot, server, overTcp, message, message.octets === this.#lasting)
+    this.#schedule()
+  }
+
+  /** `reason` is FAILED_TIMEOUT or FAILED_SOCKET. */
+  failure(slot: number, reason: number): void {
+    this.#failures.add(slot, reason)
+    this.#schedule()
+  }
+
+  hold(lasting: Uint8Array): void {
+    this.#held = true
+    this.#lasting = lasting
+  }
+
+  release(): void {
+    this.#held = false
+    this.#lasting = undefined
+    this.deliver()
+  }
+
+  deliver(): void {
+    if (this.#answers.count === 0 && this.#failures.count === 0) return
+    this.#delivering = true
+    try {
+      if (this.#answers.count > 0) this.#options.onAnswers(this.#answers)
+      if (this.#failures.count > 0) this.#deliverFailures()
+    } finally {
+      this.#answers.clear()
+      this.#delivering = false
+    }
+  }
+
+  #deliverFailures(): void {
+    const failures = this.#failures
+    this.#failures = this.#spare
+    this.#spare = failures
+    try {
+      this.#options.onFailures(failures)
+    } finally {
+      failures.clear()
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#held) return
+    this.#scheduled = true
+    this.#options.clock.soon(this.#run)
   }
 }

@@ -1,61 +1,54 @@
-// A batch of messages that clients sent, with where each came from. Listeners fill it, the pipeline
-// reads it inside one synchronous call, then it is cleared and used again: nothing may keep an entry.
-// Nothing here knows what kind of socket filled it. Cost: one slab and a few typed arrays, made once.
+// MessageBatch holds messages of clients, each with its client. BatchCollector gathers them from the listeners. The pipeline reads
+// a batch in one synchronous call. Then the batch is cleared and reused, so no component can keep a reference to a message in it.
+// Every kind of socket fills the same batch. Cost: one large array and a few typed arrays, allocated once.
 
+import type { Clock } from '../../core/clock.ts'
 import type { Family } from '../../core/ip.ts'
 import { invariant } from '../../core/invariant.ts'
 import { ClientColumns, OVER_TCP, OVER_UDP } from './client-columns.ts'
-import type { MessageView } from './message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
-/** Messages that one batch takes. */
+/** The largest number of messages in one batch. */
 export const BATCH_CAPACITY = 256
 
 export interface MessageBatchOptions {
   readonly capacity?: number
-  /** Octets of one cell; longer UDP messages are cut and marked, longer TCP messages kept outside. */
+  /** Octets of one cell. A longer UDP message is cut and marked. A longer TCP message is copied to an array of its own. */
   readonly stride?: number
 }
 
 export class MessageBatch extends ClientColumns {
   readonly store: OctetStore
-  /** 1 where a UDP message was longer than a cell and is cut: its answer is FORMERR (docs/spec/semantics 6). */
+  /** 1 if a UDP message was longer than a cell, and was cut. Its answer is FORMERR (docs/spec/semantics 6). */
   readonly oversized: Uint8Array
-  #count = 0
+  /** The labels of the query's name. The admission writes them (AskedLabels). */
+  readonly labels: Uint32Array
+  readonly labelEpochs: Uint32Array
 
   constructor(options: MessageBatchOptions = {}) {
     const capacity = options.capacity ?? BATCH_CAPACITY
     super(capacity)
     this.store = new OctetStore(capacity, options.stride ?? DEFAULT_STRIDE)
     this.oversized = new Uint8Array(capacity)
+    this.labels = new Uint32Array(capacity)
+    this.labelEpochs = new Uint32Array(capacity)
   }
 
   get count(): number {
-    return this.#count
+    return this.store.count
   }
 
   get full(): boolean {
-    return this.#count === this.store.capacity
+    return this.store.full
   }
 
-  octets(index: number): Uint8Array {
-    return this.store.octets(index)
-  }
-
-  offset(index: number): number {
-    return this.store.offsets[index]!
-  }
-
-  length(index: number): number {
-    return this.store.lengths[index]!
-  }
-
-  /** The octets of a message, put into a view. */
+  /** Points the view `into` at a message, and returns the view. */
   view(index: number, into: MessageView): MessageView {
     return this.store.view(index, into)
   }
 
-  /** Adds a datagram; the batch must not be full. `peer` is 16 octets. */
+  /** Adds a datagram. The batch must have room. `peer` is 16 octets. */
   addUdp(
     channel: number,
     family: Family,
@@ -69,28 +62,28 @@ export class MessageBatch extends ClientColumns {
     this.store.copy(index, message, 0, Math.min(message.length, stride))
   }
 
-  /** Adds one framed message without its length octets; the batch must not be full. */
+  /** Adds a message that came over TCP, without its length octets. The batch must have room. */
   addTcp(
     channel: number,
     family: Family,
     peer: Uint8Array,
     port: number,
-    { octets, offset, length }: MessageView,
+    message: MessageView,
   ): void {
     const index = this.#addPeer(OVER_TCP, channel, family, peer, port)
     this.oversized[index] = 0
-    this.store.keep(index, octets, offset, length)
+    this.store.keep(index, message)
   }
 
-  /** Native sockets have filled all columns of the next `count` entries, octets and lengths included. */
+  /** Adds the next `count` messages. Native sockets call it after they have filled all columns, octets and lengths of these messages. */
   extend(count: number): void {
-    invariant(this.#count + count <= this.store.capacity, 'a batch has room for what was received')
-    this.#count += count
+    const { store } = this
+    invariant(store.count + count <= store.capacity, 'a batch has room for what was received')
+    store.count += count
   }
 
   clear(): void {
-    this.store.clear(this.#count)
-    this.#count = 0
+    this.store.clear()
   }
 
   #addPeer(
@@ -100,7 +93,7 @@ export class MessageBatch extends ClientColumns {
     peer: Uint8Array,
     port: number,
   ): number {
-    const index = this.#count++
+    const index = this.store.count++
     this.transports[index] = transport
     this.channels[index] = channel
     this.families[index] = family
@@ -112,5 +105,66 @@ export class MessageBatch extends ClientColumns {
       this.askedAddresses[index * 16 + i] = 0
     }
     return index
+  }
+}
+
+export interface BatchCollectorOptions {
+  readonly clock: Clock
+  readonly onBatch: (batch: MessageBatch) => void
+  readonly batch?: MessageBatchOptions
+}
+
+/**
+ * BatchCollector gathers the messages that all listeners receive in one turn. It hands its batch over when the turn's input has
+ * been read, or earlier when the batch is full. One batch per turn means one commit per turn. After its call has returned, the
+ * receiver must not use the batch.
+ */
+export class BatchCollector {
+  readonly counters = {
+    /** Batches that were handed over. */
+    batches: 0,
+    /** Messages in these batches. */
+    messages: 0,
+  }
+  readonly #clock: Clock
+  readonly #onBatch: (batch: MessageBatch) => void
+  /** The caller of `room` fills it. Native sockets fill it in place, and then call `flush`. */
+  readonly batch: MessageBatch
+  readonly #runFlush = (): void => {
+    this.#scheduled = false
+    this.flush()
+  }
+  #scheduled = false
+  #flushing = false
+
+  constructor(options: BatchCollectorOptions) {
+    this.#clock = options.clock
+    this.#onBatch = options.onBatch
+    this.batch = new MessageBatch(options.batch)
+  }
+
+  /** Returns the batch with room for one more message. If the batch is full, `room` hands it over first. */
+  room(): MessageBatch {
+    invariant(!this.#flushing, 'no message is received while a batch is handled')
+    if (this.batch.full) this.flush()
+    if (!this.#scheduled) {
+      this.#scheduled = true
+      this.#clock.soon(this.#runFlush)
+    }
+    return this.batch
+  }
+
+  /** Hands over the batch if it has messages. */
+  flush(): void {
+    if (this.batch.count === 0) return
+    this.counters.batches++
+    this.counters.messages += this.batch.count
+    this.#flushing = true
+    try {
+      this.#onBatch(this.batch)
+    } finally {
+      this.#flushing = false
+      this.batch.clear()
+    }
   }
 }

@@ -1,33 +1,35 @@
-// The queries that were forwarded and not yet answered to the client. A slot is taken when a query is
-// forwarded and freed by `release` when the pipeline has answered its client; between the two it belongs
-// to one query, so a slot number is a safe handle. It keeps what the answer needs: the client, its id,
-// the query's octets as they came, and the question's place in them.
-// Writers: the upstream takes, the pipeline releases. Memory: 512-octet cells in one slab that is touched
-// only as far as it was used (32 MiB of address space by default), longer queries aside within a budget.
+// InFlightTable holds the queries that were forwarded and whose clients have no answer yet. The upstream calls `take` when it
+// forwards a query, and the pipeline calls `release` when it has answered the client. Between these calls the slot belongs to
+// this query alone, so a component can keep the slot's number. A slot stores what the answer needs: the client, the client's id,
+// the query's octets as they arrived, and the position of the question.
+// Memory: one cell of 512 octets per slot in one large array (32 MiB of address space by default; only used pages take memory).
+// Longer queries are stored one by one, within a budget.
 
 import { invariant } from '../../core/invariant.ts'
 import type { EndpointId, Generation } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
+import { MessageView } from '../../dns/message-view.ts'
 import type { QueryView } from '../../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
 import { ClientColumns, copyClient } from './client-columns.ts'
 import { ClientCounts } from './client-counts.ts'
-import { copyOctets, copyOf } from './octet-store.ts'
+import { copyOctets } from './octet-store.ts'
 
-/** Octets of a query that fit a cell: every query without unusual EDNS options. */
+/** Octets of a cell. Only queries with unusual EDNS options are longer. */
 const CELL = 512
-/** Octets of longer queries kept in all: 256 of the longest possible, or 16,384 of 1,024 octets. */
+/** The budget of all longer queries together, in octets: 256 of the longest possible, or 16,384 of 1,024 octets. */
 const LONG_QUERY_OCTETS_MAX = 16 * 1024 * 1024
 
 const ID_OCTETS = 2
-/** A sixteenth. */
+/** A sixteenth of the table is reserved for clients with few queries in flight. */
 const RESERVE_SHIFT = 4
 
 const FREE = 0
 const TAKEN = 1
 
-/** `take` gives a slot or one of these. */
+/** Result of `take`: the table is full, or so full that the client can have no further slot, or the budget of longer queries is used up. */
 export const TABLE_FULL = -1
+/** Result of `take`: the client has reached its bound. */
 export const CLIENT_FULL = -2
 
 export interface InFlightOptions {
@@ -45,28 +47,33 @@ export class InFlightTable extends ClientColumns {
   readonly generations: Uint32Array
   readonly qtypes: Uint16Array
   readonly qclasses: Uint16Array
-  /** Octets from the start of the query to behind its question. */
+  /** Octets from the start of the query to the end of its question. */
   readonly questionEnds: Uint16Array
-  /** What the client takes over UDP, in octets. */
+  /** The longest UDP message that the client accepts, in octets. */
   readonly udpSizes: Uint16Array
   readonly hasOpts: Uint8Array
-  /** 1 where the query's OPT had the DO bit. */
+  /** 1 if the query's OPT record had the DO bit. */
   readonly dnssecOks: Uint8Array
   /** Hash of name, type and class; equal questions have equal hashes. */
   readonly questionHashes: Uint32Array
+  /** The labels that the name had when the query was admitted (AskedLabels). */
+  readonly labels: Uint32Array
+  readonly labelEpochs: Uint32Array
   readonly #lengths: Uint32Array
   readonly #cells: Uint8Array<ArrayBuffer>
   readonly #cellWords: Uint32Array
   readonly #long = new Map<number, Uint8Array>()
+  /** The query for which `take` was called. */
+  readonly #message = new MessageView()
   #longOctets = 0
   readonly #clients: ClientCounts
   readonly #clientEntries: Int32Array
   readonly #perClient: number
   readonly #states: Uint8Array
-  /** Freed slots, last freed on top, so that few cells are ever touched. */
+  /** A stack of freed slots. Reusing the last freed slot keeps the number of used cells small. */
   readonly #free: Uint32Array
   #freeCount = 0
-  /** Slots from here on were never used. */
+  /** Slots from this number on were never used. */
   #fresh = 0
   #count = 0
 
@@ -85,6 +92,8 @@ export class InFlightTable extends ClientColumns {
     this.hasOpts = new Uint8Array(capacity)
     this.dnssecOks = new Uint8Array(capacity)
     this.questionHashes = new Uint32Array(capacity)
+    this.labels = new Uint32Array(capacity)
+    this.labelEpochs = new Uint32Array(capacity)
     this.#lengths = new Uint32Array(capacity)
     this.#cells = new Uint8Array(capacity * CELL)
     this.#cellWords = new Uint32Array(this.#cells.buffer)
@@ -94,12 +103,12 @@ export class InFlightTable extends ClientColumns {
     this.#free = new Uint32Array(capacity)
   }
 
-  /** Queries in flight. */
+  /** The number of queries in flight. */
   get count(): number {
     return this.#count
   }
 
-  /** Takes a slot for entry `index` of a batch, whose question is in `query`; TABLE_FULL or CLIENT_FULL when bounds forbid. */
+  /** Takes a slot for message `index` of a batch. `query` has read it. Returns the slot, or TABLE_FULL or CLIENT_FULL at a bound. */
   take(
     batch: MessageBatch,
     index: number,
@@ -107,7 +116,8 @@ export class InFlightTable extends ClientColumns {
     endpoint: EndpointId,
     generation: Generation,
   ): number {
-    const length = batch.length(index)
+    const message = batch.view(index, this.#message)
+    const { length } = message
     if (this.#count === this.capacity) return TABLE_FULL
     if (length > CELL && this.#longOctets + length > LONG_QUERY_OCTETS_MAX) return TABLE_FULL
     const family: Family = batch.families[index] === 4 ? 4 : 6
@@ -120,21 +130,23 @@ export class InFlightTable extends ClientColumns {
     this.#clientEntries[slot] = client
     copyClient(batch, index, this, slot)
     this.#takeQuestion(slot, query)
-    this.#takeOctets(slot, batch, index, length)
+    this.#takeOctets(slot, batch, message)
     this.endpoints[slot] = endpoint
     this.generations[slot] = generation
+    this.labels[slot] = batch.labels[index]!
+    this.labelEpochs[slot] = batch.labelEpochs[index]!
     return slot
   }
 
-  /** Whether the client of a row has as many in flight as it may. */
+  /** Returns true if the client of a row has reached its bound of queries in flight. */
   isClientFull(clients: ClientColumns, row: number): boolean {
     const family: Family = clients.families[row] === 4 ? 4 : 6
     return this.#clients.countOf(family, clients.addresses, row * 16) >= this.#share
   }
 
   /**
-   * What one client may have now: its bound, but of the last sixteenth of the table no more than what is still free.
-   * So many clients that ask without end leave room for clients with few in flight [A32].
+   * The bound of one client now: `perClient`. While only a sixteenth of the slots or fewer are free, the bound is at most the
+   * number of free slots. So even many clients that ask without end leave room for clients with few queries in flight [A32].
    */
   get #share(): number {
     const free = this.capacity - this.#count
@@ -152,21 +164,20 @@ export class InFlightTable extends ClientColumns {
     this.questionHashes[slot] = hashQuestion(query.nameHash, query.qtype, query.qclass)
   }
 
-  #takeOctets(slot: number, batch: MessageBatch, index: number, length: number): void {
-    const source = batch.octets(index)
-    const offset = batch.offset(index)
+  #takeOctets(slot: number, batch: MessageBatch, message: MessageView): void {
+    const { octets, offset, length } = message
     this.#lengths[slot] = length
     if (length > CELL) {
-      this.#long.set(slot, copyOf(source, offset, length))
+      this.#long.set(slot, message.copy())
       this.#longOctets += length
-    } else if (source === batch.store.slab && (offset & 3) === 0) {
-      // A quarter of the loads and stores; the last word may bring octets that are of no message.
+    } else if (octets === batch.store.slab && (offset & 3) === 0) {
+      // Copying words needs a quarter of the loads and stores. The last word can contain octets after the message.
       const { words } = batch.store
       const from = offset >> 2
       const to = (slot * CELL) >> 2
       for (let i = 0; i < (length + 3) >> 2; i++) this.#cellWords[to + i] = words[from + i]!
     } else {
-      copyOctets(source, offset, this.#cells, slot * CELL, length)
+      copyOctets(octets, offset, this.#cells, slot * CELL, length)
     }
   }
 
@@ -174,7 +185,7 @@ export class InFlightTable extends ClientColumns {
     return this.#states[slot] === TAKEN
   }
 
-  /** The array that holds the query as the client sent it, `length(slot)` octets from `offset(slot)`. */
+  /** Returns the array that contains the query as the client sent it: `length(slot)` octets at `offset(slot)`. */
   octets(slot: number): Uint8Array {
     return this.#lengths[slot]! <= CELL ? this.#cells : (this.#long.get(slot) ?? this.#cells)
   }
@@ -187,18 +198,23 @@ export class InFlightTable extends ClientColumns {
     return this.#lengths[slot]!
   }
 
-  /** A number for the slot's client address, equal for queries in flight of the same address only. */
+  /** Points the view `into` at the query as the client sent it, and returns the view. */
+  view(slot: number, into: MessageView): MessageView {
+    return into.set(this.octets(slot), this.offset(slot), this.#lengths[slot]!)
+  }
+
+  /** Returns a number for the slot's client address. Two queries in flight have the same number only if they have the same address. */
   clientOf(slot: number): number {
     return this.#clientEntries[slot]!
   }
 
-  /** `hashOctets` of the slot's name in lower case. */
+  /** Returns `hashOctets` of the slot's name in lower case. */
   nameHash(slot: number): number {
-    // hashQuestion the other way round.
+    // A second call of hashQuestion undoes the first, because XOR is its own inverse.
     return hashQuestion(this.questionHashes[slot]!, this.qtypes[slot]!, this.qclasses[slot]!)
   }
 
-  /** Whether two queries are the same octets behind the id. */
+  /** Returns true if two queries have the same octets after the id. */
   isSameMessage(a: number, b: number): boolean {
     const length = this.#lengths[a]!
     if (length !== this.#lengths[b]) return false
@@ -210,7 +226,7 @@ export class InFlightTable extends ClientColumns {
     return true
   }
 
-  /** Whether two queries asked the same server. */
+  /** Returns true if the clients of two queries asked the same server. */
   isSameAsked(a: number, b: number): boolean {
     if (this.askedPorts[a] !== this.askedPorts[b] || this.families[a] !== this.families[b]) {
       return false
@@ -221,7 +237,7 @@ export class InFlightTable extends ClientColumns {
     return true
   }
 
-  /** Frees a slot. It must be taken. */
+  /** Frees a slot. The slot must be taken. */
   release(slot: number): void {
     invariant(this.isTaken(slot), 'a slot is released once', slot)
     const length = this.#lengths[slot]!
@@ -236,7 +252,7 @@ export class InFlightTable extends ClientColumns {
   }
 }
 
-/** One number for a question, from the hash of its lower-case name; and the hash of the name from that number. */
+/** Returns the hash of a question from the hash of its lower-case name. With the hash of the question, returns the name's hash. */
 export function hashQuestion(nameHash: number, qtype: number, qclass: number): number {
   return (nameHash ^ Math.imul(((qclass << 16) | qtype) >>> 0, 0x9e3779b1)) >>> 0
 }

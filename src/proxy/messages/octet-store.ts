@@ -1,33 +1,31 @@
-// Octets of the messages of one batch: small ones copied into a slab that is allocated once (one cell of
-// `stride` octets each, touched only when used), bigger ones kept by reference. The filler of a batch
-// (Node's sockets, or recvmmsg in the addon) writes here; readers take octets(i), offsets[i], lengths[i].
-// Entries are valid until the batch is cleared.
+// OctetStore holds the octets of the messages of one batch. A message that fits is copied into a cell of `stride` octets in one
+// large array, the slab, which is allocated once. A longer message is kept by reference. Node's sockets, or recvmmsg in the
+// native part, fill the store. Readers point a view at a message. A message stays valid until the batch is cleared.
 
-import type { MessageView } from './message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 
-/**
- * Octets between the ends of cells: with a stride of 4,096 alone, the first octets of all cells would fall into the same
- * set of a processor's cache.
- */
+/** Octets between two cells. With cells of exactly 4,096 octets, the starts of all cells would share one set of the processor's cache. */
 const GAP = 64
 
-/** Cell size that holds every UDP message of docs/spec/semantics 6 (`limits.udp-message`). */
+/** The default of `limits.udp-message` in octets (docs/spec/semantics 6): every UDP message up to this length fits a cell. */
 export const DEFAULT_STRIDE = 4096
 
 export class OctetStore {
   readonly capacity: number
-  /** Longest message that fits a cell. */
+  /** Length of the longest message that fits a cell, in octets. */
   readonly stride: number
-  /** Octets from one cell to the next. */
+  /** Octets from the start of one cell to the start of the next. */
   readonly pitch: number
   readonly slab: Uint8Array<ArrayBuffer>
-  /** The slab by four octets; every cell begins with one. */
+  /** The memory of `slab` as 32-bit words. Every cell starts at a word. */
   readonly words: Uint32Array<ArrayBuffer>
   readonly offsets: Uint32Array
   readonly lengths: Uint32Array
-  /** Messages that lie elsewhere, by entry. */
+  /** The arrays of messages that are kept by reference, by message index. */
   readonly #external: (Uint8Array | undefined)[]
   #externals = 0
+  /** The number of messages. */
+  count = 0
 
   constructor(capacity: number, stride: number) {
     this.capacity = capacity
@@ -40,17 +38,17 @@ export class OctetStore {
     this.#external = Array.from<Uint8Array | undefined>({ length: capacity })
   }
 
-  /** The array that holds entry `index`; its message is `lengths[index]` octets from `offsets[index]`. */
-  octets(index: number): Uint8Array {
-    return this.#external[index] ?? this.slab
+  get full(): boolean {
+    return this.count === this.capacity
   }
 
-  /** The message of an entry, put into a view. */
+  /** Points the view `into` at message `index`, and returns the view. */
   view(index: number, into: MessageView): MessageView {
-    return into.set(this.octets(index), this.offsets[index]!, this.lengths[index]!)
+    const octets = this.#external[index] ?? this.slab
+    return into.set(octets, this.offsets[index]!, this.lengths[index]!)
   }
 
-  /** Copies `length` octets into the entry's cell; they must fit. */
+  /** Copies `length` octets into cell `index`. They must fit. */
   copy(index: number, source: Uint8Array, offset: number, length: number): void {
     const at = index * this.pitch
     copyOctets(source, offset, this.slab, at, length)
@@ -58,39 +56,34 @@ export class OctetStore {
     this.lengths[index] = length
   }
 
-  /** Keeps a message of any size: in its cell when it fits, else as a copy of its own. */
-  keep(index: number, source: Uint8Array, offset: number, length: number): void {
-    if (length <= this.stride) {
-      this.copy(index, source, offset, length)
-      return
-    }
-    this.refer(index, copyOf(source, offset, length), 0, length)
+  /** Stores a message of any size: in its cell if it fits, otherwise as a separate copy. */
+  keep(index: number, message: MessageView): void {
+    const { octets, offset, length } = message
+    if (length <= this.stride) this.copy(index, octets, offset, length)
+    else this.#refer(index, message.copy(), 0, length)
   }
 
-  /** Keeps a message where it lies; its octets must hold until the batch is cleared. */
-  refer(index: number, source: Uint8Array, offset: number, length: number): void {
-    this.#external[index] = source
+  /** Stores a reference to a message. Its octets must stay valid until the batch is cleared. */
+  refer(index: number, { octets, offset, length }: MessageView): void {
+    this.#refer(index, octets, offset, length)
+  }
+
+  #refer(index: number, octets: Uint8Array, offset: number, length: number): void {
+    this.#external[index] = octets
     this.#externals++
     this.offsets[index] = offset
     this.lengths[index] = length
   }
 
-  /** Drops the references of the first `count` entries. */
-  clear(count: number): void {
-    if (this.#externals === 0) return
+  /** Removes all messages and references. */
+  clear(): void {
+    if (this.#externals > 0) this.#external.fill(undefined, 0, this.count)
     this.#externals = 0
-    for (let i = 0; i < count; i++) this.#external[i] = undefined
+    this.count = 0
   }
 }
 
-/** Octets in memory of their own. (`slice` of a Buffer, unlike that of other arrays, is no copy.) */
-export function copyOf(source: Uint8Array, offset: number, length: number): Uint8Array {
-  const copy = new Uint8Array(length)
-  copy.set(source.subarray(offset, offset + length))
-  return copy
-}
-
-/** Below this a loop beats making a view for TypedArray.set. */
+/** Up to this length a loop is faster than making a view for TypedArray.set. */
 const LOOP_COPY_MAX = 64
 
 export function copyOctets(

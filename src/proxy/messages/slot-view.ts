@@ -1,16 +1,18 @@
-// The query of one slot in flight as the dns functions want to see it: a question to compare an answer
-// with, and what a local answer repeats. One object is used again for every slot; `read` fills it. No allocation.
+// SlotView reads the query of one slot into the fields that the functions of src/dns need. They compare the question with an answer,
+// and repeat parts of the query in a local answer. `read` reuses the same object for every slot, so it allocates nothing.
 
 import { questionEchoes, questionEquals } from '../../dns/match.ts'
+import { MessageView } from '../../dns/message-view.ts'
 import type { HashedQuestion } from '../../dns/query.ts'
 import type { AnsweredQuery } from '../../dns/reply.ts'
 import { HEADER_OCTETS, LOWER, u16 } from '../../dns/wire.ts'
+import type { AskedLabels } from '../../names/tables/name-table.ts'
 import type { InFlightTable } from './in-flight.ts'
 
-/** Type and class behind the name (RFC 1035 4.1.2). */
+/** Octets of type and class after the name (RFC 1035 4.1.2). */
 const QUESTION_FIXED_OCTETS = 4
 
-export class SlotView implements HashedQuestion, AnsweredQuery {
+export class SlotView implements HashedQuestion, AnsweredQuery, AskedLabels {
   readonly name = new Uint8Array(255)
   nameLength = 0
   nameHash = 0
@@ -22,24 +24,19 @@ export class SlotView implements HashedQuestion, AnsweredQuery {
   questionEnd = 0
   hasOpt = false
   dnssecOk = false
+  labels = 0
+  labelEpoch = 0
+  readonly #query = new MessageView()
 
-  /** Whether a message is the reply to the query of a taken slot (docs/spec/semantics 4); reads the slot if it must. */
-  isReply(
-    table: InFlightTable,
-    slot: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-  ): boolean {
-    const end = table.questionEnds[slot]!
-    if (questionEchoes(octets, offset, length, table.octets(slot), table.offset(slot), end)) {
-      return true
-    }
+  /** Returns true if a message is the reply to the query of a taken slot (docs/spec/semantics 4). It can overwrite the fields. */
+  isReply(table: InFlightTable, slot: number, message: MessageView): boolean {
+    const query = table.view(slot, this.#query)
+    if (questionEchoes(message, query, table.questionEnds[slot]!)) return true
     this.read(table, slot)
-    return questionEquals(octets, offset, length, this)
+    return questionEquals(message, this)
   }
 
-  /** Reads a taken slot. Only sound queries are forwarded, so the name stands uncompressed behind the header. */
+  /** Reads a taken slot. Only well-formed queries are forwarded, so the name follows the header and is not compressed. */
   read(table: InFlightTable, slot: number): void {
     const octets = table.octets(slot)
     const start = table.offset(slot)
@@ -51,6 +48,8 @@ export class SlotView implements HashedQuestion, AnsweredQuery {
     this.qtype = table.qtypes[slot]!
     this.qclass = table.qclasses[slot]!
     this.nameHash = table.nameHash(slot)
+    this.labels = table.labels[slot]!
+    this.labelEpoch = table.labelEpochs[slot]!
     this.nameLength = this.questionEnd - HEADER_OCTETS - QUESTION_FIXED_OCTETS
     const at = start + HEADER_OCTETS
     for (let i = 0; i < this.nameLength; i++) this.name[i] = LOWER[octets[at + i]!]!

@@ -1,35 +1,38 @@
-// What holds for the answer at hand: the configuration, or what policy documents of the endpoint say about the name
-// (policy/compile/answer-rules.ts). Looked up once an answer, before it is read; the fields hold until the next `look`. Where no
-// document says anything it costs one look into an empty map.
+// AnswerSettings holds the settings for one answer: minimum TTL, grace, SVCB and CNAME matching. A policy document of the
+// endpoint can give settings for the name (policy/compile/answer-rules.ts); otherwise the configuration's settings apply.
+// Call `look` before the answer is read. The fields stay valid until the next `look`. If no document gives settings, a
+// `look` costs one lookup in an empty map.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { GRACE_AS_IT_IS } from '../../names/lesson.ts'
 import type { AnswerDefaults, AnswerRules, Mutable } from '../../policy/compile/answer-rules.ts'
 
-export interface AnswerSettingsOptions {
-  readonly policies: { answerRulesOf(endpoint: EndpointId): AnswerRules | undefined }
-  readonly defaults: AnswerDefaults
+/** The part of PolicyControl that AnswerSettings uses. */
+interface AnswerPolicies {
+  answerRulesOf(endpoint: EndpointId): AnswerRules | undefined
 }
 
 export class AnswerSettings {
-  readonly #options: AnswerSettingsOptions
+  readonly #policies: AnswerPolicies
+  readonly #defaults: AnswerDefaults
   readonly #now: Mutable<AnswerDefaults>
   readonly #ofLink: Mutable<AnswerDefaults>
   #rules: AnswerRules | undefined
   #isPlain = true
 
-  constructor(options: AnswerSettingsOptions) {
-    this.#options = options
-    this.#now = { ...options.defaults }
-    this.#ofLink = { ...options.defaults }
+  constructor(policies: AnswerPolicies, defaults: AnswerDefaults) {
+    this.#policies = policies
+    this.#defaults = defaults
+    this.#now = { ...defaults }
+    this.#ofLink = { ...defaults }
   }
 
-  /** Seconds. */
+  /** Minimum TTL in seconds. */
   get minTtl(): number {
     return this.#now.minTtl
   }
 
-  /** Seconds; GRACE_AS_IT_IS while no document ever said anything, so that pairs need not be written for it. */
+  /** Grace in seconds. Until a document gives settings, it is GRACE_AS_IT_IS: entries keep the grace that they have. */
   get grace(): number {
     return this.#isPlain ? GRACE_AS_IT_IS : this.#now.grace
   }
@@ -38,10 +41,10 @@ export class AnswerSettings {
     return this.#now.svcb
   }
 
-  /** Looks up what holds for an answer to the endpoint about the wire name. */
+  /** Looks up the settings for an answer to `endpoint`. `name` is the question's name in lower-case wire format. */
   look(endpoint: EndpointId, name: Uint8Array): void {
-    const { policies, defaults } = this.#options
-    const rules = policies.answerRulesOf(endpoint)
+    const defaults = this.#defaults
+    const rules = this.#policies.answerRulesOf(endpoint)
     if (rules === undefined && this.#rules === undefined) return
     this.#rules = rules
     this.#isPlain = false
@@ -51,14 +54,14 @@ export class AnswerSettings {
     this.#now.svcb = defaults.svcb
   }
 
-  /** Whether names inside the answer's chain may be matched at all. */
+  /** True if selectors can match names inside the answer's CNAME chain. */
   get mayMatchLinks(): boolean {
-    return this.#rules !== undefined || this.#options.defaults.cnameMatch === 'chain'
+    return this.#rules !== undefined || this.#defaults.cnameMatch === 'chain'
   }
 
-  /** Whether this name inside the answer's chain is matched. */
+  /** Returns true if selectors can match this name of the answer's CNAME chain. */
   matchesLink(name: Uint8Array): boolean {
-    const { defaults } = this.#options
+    const defaults = this.#defaults
     if (this.#rules === undefined) return defaults.cnameMatch === 'chain'
     this.#rules.read(name, defaults, this.#ofLink)
     return this.#ofLink.cnameMatch === 'chain'

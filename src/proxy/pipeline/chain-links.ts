@@ -1,8 +1,8 @@
-// What an answer teaches about the names inside its chain (`dns.cname-match: chain`; docs/spec/semantics 4): each address belongs to
-// every name from the question to the record's owner, so that selectors of any of them select it. A name of the chain is
-// learned as if the endpoint had asked it, with the TTL of the whole chain: what holds for names that were asked (bounds,
-// lifetimes, selectors added later) holds for it. Used by the learner alone; `read` before the others, for each answer.
-// Cost: hashing each name of the chain once an answer, then one `learn` a name and address. Nothing without a chain.
+// ChainLinks learns addresses under the names inside an answer's CNAME chain (`dns.cname-match: chain`; docs/spec/semantics 4).
+// An address belongs to every name from the question to the record's owner, so a selector of any of these names selects it.
+// The endpoint learns each name of the chain as if it had asked for this name, with the TTL of the whole chain. The same
+// bounds, lifetimes and later selectors apply. Only the learner uses this class. It calls `read` first, for each answer.
+// Cost: one hash per name of the chain, then one `learn` per name and address. An answer without a chain costs nothing.
 
 import { EMPTY_SET } from '../../core/labels.ts'
 import { nameLength } from '../../core/name.ts'
@@ -15,32 +15,29 @@ import { NameKey } from '../../names/tables/name-table.ts'
 import type { SelectorLabels } from '../../names/labels/selector-labels.ts'
 import type { AnswerSettings } from './answer-settings.ts'
 
-export interface ChainLinksOptions {
-  readonly names: NameCache
-  readonly selectorLabels: SelectorLabels
-}
-
-/** A name of a chain; one object that is filled again. */
+/** A name of a chain. Each answer overwrites the objects of the answer before. */
 interface Link {
   readonly name: NameKey
   isMatched: boolean
 }
 
 export class ChainLinks {
-  readonly #options: ChainLinksOptions
+  readonly #names: NameCache
+  readonly #selectorLabels: SelectorLabels
   readonly #links = Array.from({ length: CHAIN_LINKS_MAX + 1 }, mkLink)
   #isLeftOut = false
 
-  constructor(options: ChainLinksOptions) {
-    this.#options = options
+  constructor(names: NameCache, selectorLabels: SelectorLabels) {
+    this.#names = names
+    this.#selectorLabels = selectorLabels
   }
 
-  /** Whether the last `learn` left a name out that selectors match. */
+  /** True if the last `learn` could not learn a name that a selector matches. */
   get isLeftOut(): boolean {
     return this.#isLeftOut
   }
 
-  /** Takes the names of an answer's chain, until the view reads another; false when none of them is matched. */
+  /** Takes the names of an answer's chain. They stay valid until the view reads another answer. Returns false if none can match. */
   read(answer: AnswerView, settings: AnswerSettings): boolean {
     if (answer.links === 0 || !settings.mayMatchLinks) return false
     let isAny = false
@@ -56,11 +53,10 @@ export class ChainLinks {
   }
 
   /**
-   * Teaches the address of a lesson under every name of the chain up to its owner. The endpoint sees the address as `row` by
-   * the question already. Returns the row by which the endpoint sees the address now.
+   * Learns the address of a lesson under every name of the chain, up to name number `owner`, the owner of the address record.
+   * `row` is the address's row after learning the question's name. Returns the row that holds the endpoint's view of the address now.
    */
   learn(lesson: Lesson, owner: number, row: number): number {
-    const { names } = this.#options
     const question = lesson.name
     let seen = row
     this.#isLeftOut = false
@@ -68,7 +64,7 @@ export class ChainLinks {
       const { name, isMatched } = this.#links[link]!
       if (!isMatched) continue
       lesson.name = name
-      const learned = names.learn(lesson)
+      const learned = this.#names.learn(lesson)
       if (learned !== 0) seen = learned
       else if (this.#isSelected(link)) this.#isLeftOut = true
     }
@@ -76,7 +72,7 @@ export class ChainLinks {
     return seen
   }
 
-  /** Whether an address owned by name `owner` of the chain would get labels from a name behind the question. */
+  /** Returns true if a name of the chain after the question, up to number `owner`, would give the address labels. */
   isSelected(owner: number): boolean {
     for (let link = 1; link <= owner; link++) if (this.#isSelected(link)) return true
     return false
@@ -84,7 +80,7 @@ export class ChainLinks {
 
   #isSelected(link: number): boolean {
     const { name, isMatched } = this.#links[link]!
-    return isMatched && this.#options.selectorLabels.labelsOf(name.wire, 0) !== EMPTY_SET
+    return isMatched && this.#selectorLabels.labelsOf(name.wire, 0) !== EMPTY_SET
   }
 }
 

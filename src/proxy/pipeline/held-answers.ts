@@ -1,19 +1,21 @@
-// Octets of answers that wait for the datapath, by the slot of their query. Small ones lie in cells of one slab that is
-// made with the first answer that waits and touched only as far as it is used (32 MiB of address space by default);
-// longer ones aside, within a budget. A datapath that applies at once never has it made.
+// HeldAnswers stores the octets of held answers by slot. An answer of up to 512 octets is copied to its slot's cell in one large
+// array, which the first held answer allocates. The array takes 32 MiB of address space by default; the kernel gives memory only
+// to the pages in use. Longer answers are stored one by one, within a budget. If the datapath applies commits at once, no answer
+// is held, so the array is never allocated.
 
-import { copyOctets, copyOf } from '../messages/octet-store.ts'
+import type { MessageView } from '../../dns/message-view.ts'
+import { copyOctets } from '../messages/octet-store.ts'
 
-/** Octets of an answer that fit a cell: nearly all. */
+/** Octets of a cell. Nearly all answers fit. */
 const CELL = 512
-/** Octets of longer answers kept in all: 16,384 of 4,096 octets, or 1,024 of the longest possible. */
+/** The budget of all longer answers together, in octets: 16,384 answers of 4,096 octets, or 1,024 of the longest possible. */
 const LONG_ANSWER_OCTETS_MAX = 64 * 1024 * 1024
 
 export class HeldAnswers {
   readonly #capacity: number
   #cells = new Uint8Array(0)
   #lengths = new Uint32Array(0)
-  /** 1 where the answer came over TCP. */
+  /** 1 if the answer of the slot came over TCP. */
   #overTcp = new Uint8Array(0)
   readonly #long = new Map<number, Uint8Array>()
   #longOctets = 0
@@ -22,8 +24,9 @@ export class HeldAnswers {
     this.#capacity = options.capacity
   }
 
-  /** Copies an answer; false when the budget of long ones is used up. */
-  put(slot: number, octets: Uint8Array, offset: number, length: number, overTcp: boolean): boolean {
+  /** Copies an answer. Returns false if the answer is longer than a cell and exceeds the budget. */
+  put(slot: number, message: MessageView, overTcp: boolean): boolean {
+    const { octets, offset, length } = message
     if (this.#lengths.length === 0) this.#make()
     if (length > CELL && this.#longOctets + length > LONG_ANSWER_OCTETS_MAX) return false
     this.#lengths[slot] = length
@@ -31,23 +34,19 @@ export class HeldAnswers {
     if (length <= CELL) {
       copyOctets(octets, offset, this.#cells, slot * CELL, length)
     } else {
-      this.#long.set(slot, copyOf(octets, offset, length))
+      this.#long.set(slot, message.copy())
       this.#longOctets += length
     }
     return true
   }
 
-  /** The array that holds the answer, `length(slot)` octets from `offset(slot)`. */
-  octets(slot: number): Uint8Array {
-    return this.#long.get(slot) ?? this.#cells
-  }
-
-  offset(slot: number): number {
-    return this.#lengths[slot]! <= CELL ? slot * CELL : 0
-  }
-
-  length(slot: number): number {
-    return this.#lengths[slot]!
+  /** Points the view `into` at the answer of a slot, and returns the view. */
+  view(slot: number, into: MessageView): MessageView {
+    const length = this.#lengths[slot]!
+    const long = this.#long.get(slot)
+    return long === undefined
+      ? into.set(this.#cells, slot * CELL, length)
+      : into.set(long, 0, length)
   }
 
   isOverTcp(slot: number): boolean {

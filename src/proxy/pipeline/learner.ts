@@ -1,9 +1,10 @@
-// What a batch of answers teaches, and what becomes of each answer once the datapath was asked to follow:
-//   exact     every address that policy may admit is enforced under all its labels;
-//   degraded  an address got fewer labels or none: a bound was reached or the guard forbids it;
+// Learner learns the addresses of a batch of answers. After the commit it tells the outcome of each answer:
+//   exact     the datapath enforces every address that policy can admit, with all labels;
+//   degraded  an address got fewer labels or none, because of a bound or the guard;
 //   held-out  the kernel refused an entry that the answer needs.
-// With a datapath that takes its time an answer is `pending` until one of the three is certain.
-// Filled between `begin` and the commit, read after it. Nothing is allocated once the lists have grown.
+// If the datapath confirms later than the commit call, an answer is `pending` until its outcome is certain.
+// Call `begin`. For each answer call `look`, and then one `add...` method. After the commit, call `outcomeOf`. After its lists have
+// grown, Learner allocates nothing.
 
 import type { Config } from '../../config/config.ts'
 import { endpointId, type EndpointId } from '../../core/ids.ts'
@@ -11,13 +12,14 @@ import { widthOf, type Family } from '../../core/ip.ts'
 import { EMPTY_SET } from '../../core/labels.ts'
 import type { Committer } from '../../datapath/committer.ts'
 import type { AnswerView } from '../../dns/answer.ts'
-import type { HashedQuestion, Question } from '../../dns/query.ts'
+import type { HashedQuestion } from '../../dns/query.ts'
 import { sameOctets } from '../../dns/wire.ts'
 import type { CoreState } from '../../enforcement/core-state.ts'
 import type { PolicyControl } from '../../enforcement/policy-control.ts'
 import { ROW_DEGRADED, type IpCache } from '../../ipcache/ipcache.ts'
 import { GUARDED_UNLESS_SAID, UNGUARDED, type Guard } from '../../names/guard.ts'
 import { Lesson, NOT_CHECKED } from '../../names/lesson.ts'
+import type { AskedLabels } from '../../names/tables/name-table.ts'
 import type { NameCache } from '../../names/name-cache.ts'
 import type { SelectorLabels } from '../../names/labels/selector-labels.ts'
 import { IdList } from '../../core/tables/id-list.ts'
@@ -28,7 +30,7 @@ import { ChainLinks } from './chain-links.ts'
 export const OUTCOME_EXACT = 1
 export const OUTCOME_DEGRADED = 2
 export const OUTCOME_HELD_OUT = 3
-/** What the answer needs is on its way into the datapath: it is settled again later. */
+/** The datapath has not yet confirmed entries that the answer needs. The answer must be settled again later. */
 export const OUTCOME_PENDING = 4
 
 const NOBODY = endpointId(0)
@@ -52,34 +54,34 @@ export class Learner {
   readonly #options: LearnerOptions
   readonly #states = new Uint8Array(ANSWERS_CAPACITY)
   readonly #rcodes = new Uint16Array(ANSWERS_CAPACITY)
-  /** The endpoint that asked, where something was taught. */
+  /** For each answer from which addresses were learned, the endpoint that asked. */
   readonly #endpoints: EndpointId[] = Array.from({ length: ANSWERS_CAPACITY }, () => NOBODY)
   readonly #degraded = new Uint8Array(ANSWERS_CAPACITY)
-  /** Rows of answer i are `rows[ends[i - 1]]` to below `rows[ends[i]]`. */
+  /** The rows of answer i are `rows[ends[i - 1]]` to `rows[ends[i] - 1]`. */
   readonly #ends = new Int32Array(ANSWERS_CAPACITY)
   readonly #rows = new IdList(1024)
-  /** The address at hand. */
+  /** The address that is being learned. */
   readonly #lesson = new Lesson()
   readonly #links: ChainLinks
-  /** Whether an answer's hints are to be taken out. */
+  /** 1 for an answer from which the address hints are removed. */
   readonly #stripsHints = new Uint8Array(ANSWERS_CAPACITY)
   #count = 0
-  /** Whether the batch was counted when it came first. */
+  /** True if the answers of the batch were counted before, when they arrived. */
   #isCounted = false
-  /** The second of the batch. */
+  /** The time of the batch, in seconds. */
   #now = 0
 
   constructor(options: LearnerOptions) {
     this.#options = options
-    this.#links = new ChainLinks(options)
+    this.#links = new ChainLinks(options.names, options.selectorLabels)
   }
 
-  /** Whether something is to be committed. */
+  /** True if there is something to commit. */
   get changed(): boolean {
     return this.#options.ipcache.changedCount > 0
   }
 
-  /** `again`: its answers were held and were counted when they came. */
+  /** Begins a batch. `again` is true if the answers were held: they were counted when they arrived. */
   begin(again = false): void {
     this.#count = 0
     this.#isCounted = again
@@ -88,19 +90,19 @@ export class Learner {
     this.#options.names.begin()
   }
 
-  /** Looks up what holds for the next answer; whether hints in it teach. */
+  /** Looks up the settings for the next answer. Returns true if addresses in its hints are learned. */
   look(endpoint: EndpointId, name: Uint8Array): boolean {
     const { settings } = this.#options
     settings.look(endpoint, name)
     return settings.svcb === 'learn'
   }
 
-  /** The next answer is for an endpoint that is no more. */
+  /** Adds an answer to an endpoint that no longer exists, or that is now a new workload at the same place. */
   addOrphan(): void {
     this.#next(ORPHAN, 0)
   }
 
-  /** The next answer is for no known endpoint: it is passed and teaches nothing. */
+  /** Adds an answer that passes, and from which nothing is learned: its client is unknown, or its server is not trusted. */
   addUntaught(rcode: number): void {
     this.#degraded[this.#count] = 0
     this.#next(TEACHES, rcode)
@@ -110,13 +112,15 @@ export class Learner {
     this.#next(MALFORMED, 0)
   }
 
-  /** Takes in what the next answer teaches its endpoint. */
-  add(endpoint: EndpointId, question: HashedQuestion, answer: AnswerView): void {
+  /** Adds an answer to `endpoint`, and learns its addresses. */
+  add(endpoint: EndpointId, question: HashedQuestion & AskedLabels, answer: AnswerView): void {
     const { names, settings, maxTtl } = this.#options
     const { minTtl, grace } = settings
     const lesson = this.#lesson
     const { name } = lesson
     name.set(question.name, question.nameLength, question.nameHash)
+    name.labels = question.labels
+    name.labelEpoch = question.labelEpoch
     lesson.endpoint = endpoint
     lesson.octets = answer.octets
     lesson.now = this.#now
@@ -133,9 +137,8 @@ export class Learner {
       lesson.guarded = NOT_CHECKED
       let row = known === 0 ? 0 : names.renew(known, lesson)
       if (row === 0) row = this.#learn(lesson)
-      if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
-      if (row !== 0 && this.#isPartly(endpoint, question, family, answer.octets, i * 16))
-        degraded = 1
+      if (row === 0 && this.#isSelected(lesson)) degraded = 1
+      if (row !== 0 && this.#isPartly(lesson)) degraded = 1
       if (matchesLinks && answer.owners[i] !== 0) {
         if (row !== 0) row = this.#links.learn(lesson, answer.owners[i]!, row)
         if (row === 0 ? this.#links.isSelected(answer.owners[i]!) : this.#links.isLeftOut)
@@ -149,7 +152,7 @@ export class Learner {
     this.#next(TEACHES, answer.rcode)
   }
 
-  /** The row of an address that the endpoint did not know by this name, 0 when it is left out. */
+  /** Learns an address that is new to the endpoint under this name. Returns its row, or 0 if the guard or a bound prevented it. */
   #learn(lesson: Lesson): number {
     const { names, guard, selectorLabels } = this.#options
     const level = guard.levelOf(lesson.family, lesson.octets, lesson.offset)
@@ -167,18 +170,15 @@ export class Learner {
     return row
   }
 
-  /** Whether the address is guarded, and opened to fewer of the labels that the name has, or to none by now. */
-  #isPartly(
-    endpoint: EndpointId,
-    question: Question,
-    family: Family,
-    octets: Uint8Array,
-    at: number,
-  ): boolean {
+  /**
+   * Returns true if the address is guarded and lacks a label that the same name gives to an unguarded address. It has only the labels of
+   * selectors from documents that have `allow-guarded` now. If the endpoint has `allow-named`, `reserved:named` is always missing.
+   */
+  #isPartly({ endpoint, name, family, octets, offset }: Lesson): boolean {
     const { names, guard, selectorLabels } = this.#options
-    if (!selectorLabels.wasOpen || guard.levelOf(family, octets, at) === UNGUARDED) return false
-    const labels = selectorLabels.labelsOf(question.name, 0)
-    const isPart = selectorLabels.guardedLabelsOf(question.name, 0) !== labels
+    if (!selectorLabels.wasOpen || guard.levelOf(family, octets, offset) === UNGUARDED) return false
+    const labels = selectorLabels.labelsOfKey(name)
+    const isPart = selectorLabels.guardedLabelsOf(name.wire, 0) !== labels
     return isPart || names.scopes.isNamed(endpoint)
   }
 
@@ -198,12 +198,12 @@ export class Learner {
     return this.#stripsHints[i] === 1
   }
 
-  /** Addresses that answer i taught. */
+  /** Returns the number of addresses that were learned from answer i. */
   countOf(i: number): number {
     return this.#ends[i]! - (i === 0 ? 0 : this.#ends[i - 1]!)
   }
 
-  /** Whether answer i taught the address of 4 or 16 octets at `at`, and it has all its labels; after the commit. */
+  /** Call it after the commit. Returns true if the address at `at` (4 or 16 octets) was learned from answer i and has all its labels. */
   isFullyLabelled(i: number, family: Family, octets: Uint8Array, at: number): boolean {
     const { prefixes } = this.#options.ipcache
     const width = widthOf(family)
@@ -217,7 +217,7 @@ export class Learner {
     return false
   }
 
-  /** What became of answer i; after the commit. */
+  /** Call it after the commit. Returns the outcome of answer i. */
   outcomeOf(i: number): number {
     const { committer, ipcache } = this.#options
     const { isUnderWay } = committer
@@ -225,7 +225,7 @@ export class Learner {
     let outcome = this.#degraded[i] === 1 ? OUTCOME_DEGRADED : OUTCOME_EXACT
     let isPending = false
     for (let at = i === 0 ? 0 : this.#ends[i - 1]!; at < this.#ends[i]!; at++) {
-      // Another answer of the batch may have given the endpoint a view of the address since.
+      // After this answer, another answer of the batch can have given the endpoint its own view of the address.
       const row = ipcache.prefixes.scoped.viewOf(endpoint, this.#rows.items[at]!)
       if (isUnderWay && committer.isPending(row, endpoint)) {
         isPending = true
@@ -244,36 +244,35 @@ export class Learner {
     this.#ends[this.#count++] = this.#rows.count
   }
 
-  /** Whether the endpoint's view of an address would get labels from this name. */
-  #isSelected(endpoint: EndpointId, question: Question): boolean {
+  /** Returns true if the name would give labels to the endpoint's view of an address. */
+  #isSelected({ endpoint, name }: Lesson): boolean {
     const { names, selectorLabels } = this.#options
-    if (names.scopes.isNamed(endpoint)) return true
-    return selectorLabels.labelsOf(question.name, 0) !== EMPTY_SET
+    return names.scopes.isNamed(endpoint) || selectorLabels.labelsOfKey(name) !== EMPTY_SET
   }
 }
 
 const SECOND_MS = 1000
 
-export interface MakeLearnerOptions {
-  readonly config: Pick<Config, 'dns'>
-  readonly core: CoreState
-  readonly policies: PolicyControl
-}
-
-/** A learner as the config says: durations become whole seconds, the least rounded up and the most down. */
-export function makeLearner({ config: { dns }, core, policies }: MakeLearnerOptions): Learner {
+/** Makes a learner with the settings of the configuration. Minimum TTL and grace are rounded up to seconds, the maximum TTL down. */
+export function makeLearner(
+  dns: Config['dns'],
+  core: CoreState,
+  policies: Pick<PolicyControl, 'answerRulesOf'>,
+): Learner {
   const { names, ipcache, committer, guard, selectorLabels } = core
+  const defaults = {
+    minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+    grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+    cnameMatch: dns.cnameMatch,
+    svcb: dns.svcb,
+  }
   return new Learner({
-    ...{ names, ipcache, committer, guard, selectorLabels },
+    names,
+    ipcache,
+    committer,
+    guard,
+    selectorLabels,
+    settings: new AnswerSettings(policies, defaults),
     maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    settings: new AnswerSettings({
-      policies,
-      defaults: {
-        minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
-        grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
-        cnameMatch: dns.cnameMatch,
-        svcb: dns.svcb,
-      },
-    }),
   })
 }

@@ -1,17 +1,17 @@
-// Answers that wait until the datapath has confirmed what they teach. They keep the slots of their queries, so the bound
-// on queries in flight holds them too. When the revision that one waits for is in force it is settled again as if it
-// had just come: what it teaches is known by then, and what changed meanwhile (its endpoint, its policy, an expiry)
-// counts. Answers to one endpoint about one name leave in the order in which they came; others are not delayed.
+// ReleaseQueue holds answers until the datapath has confirmed their addresses. A held answer keeps its query's slot, so the
+// bound on queries in flight also bounds held answers. When the revision that an answer needs is in force, the answer is
+// settled again as if it had just arrived. So a change of its endpoint or its policy during the hold, or an expired entry,
+// takes effect. Answers to one endpoint about one name leave in the order in which they arrived. Other answers do not wait for them.
 //
-// An answer that waits longer than `dns.hold.limit` ends as `dns.hold.on-limit` says. Every held answer ends in exactly one
-// `end`. Costs nothing while nothing is held, which is always so with a datapath that applies at once.
+// `dns.hold.limit` ends the hold, and `dns.hold.on-limit` says what happens to the answer then. Each held answer gets exactly one
+// call of `end`. An empty queue costs nothing. If the datapath applies commits at once, the queue is always empty.
 
 import type { Clock } from '../../core/clock.ts'
 import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import type { Committer } from '../../datapath/committer.ts'
 import { AnswerBatch } from '../messages/answer-batch.ts'
-import { DueTimer } from '../upstream/due-timer.ts'
-import { MessageView } from '../messages/message-view.ts'
+import { DueTimer } from '../upstream/due.ts'
+import { MessageView } from '../../dns/message-view.ts'
 import { HeldAnswers } from './held-answers.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 
@@ -21,35 +21,27 @@ export interface ReleaseQueueOptions {
   readonly committer: Pick<Committer, 'isUnderWay' | 'revision' | 'desired' | 'onEnd'>
   /** `dns.hold.limit`, in milliseconds. */
   readonly limitMs: number
-  /** Settles held answers again: each `hold`s its slot once more or `end`s it; the last time it `end`s it. */
+  /** Settles held answers again. For each answer it must call `hold` or `end`. If `isLast` is true, it must call `end`. */
   readonly onSettle: (answers: AnswerBatch, isLast: boolean) => void
-}
-
-/** An answer about to be held: a batch, and the entry in it. */
-interface AnswerColumns {
-  readonly overTcp: Uint8Array
-  octets(index: number): Uint8Array
-  offset(index: number): number
-  length(index: number): number
 }
 
 export class ReleaseQueue {
   readonly counters = {
-    /** Answers that began to wait. */
+    /** Answers that were held. */
     held: 0,
-    /** Those that waited too long. */
+    /** Answers that were held for `dns.hold.limit`. */
     overdue: 0,
-    /** Would have waited, but too many octets do. */
+    /** Answers that could not be held, because held answers have used up the budget of octets. */
     overBound: 0,
   }
   readonly times = new HoldTimes()
   readonly #options: ReleaseQueueOptions
   readonly #answers: HeldAnswers
   readonly #order: ReleaseOrder
-  /** The revision that a slot waits for; 0: none, only for its turn. */
+  /** The revision that a slot waits for. 0: the slot waits only for an earlier answer. */
   readonly #needed: Float64Array
   readonly #since: Float64Array
-  /** 1 while the slot is in the batch that is settled again. */
+  /** 1 while the slot is in the batch that is being settled again. */
   readonly #isReady: Uint8Array
   readonly #batch = new AnswerBatch()
   readonly #message = new MessageView()
@@ -68,12 +60,12 @@ export class ReleaseQueue {
     committer.onEnd(() => this.#settleReady())
   }
 
-  /** Answers that wait. */
+  /** The number of held answers. */
   get count(): number {
     return this.#order.count
   }
 
-  /** For how long the first one has waited, in milliseconds; 0 when none waits. */
+  /** How long the oldest held answer has waited, in milliseconds; 0 if none is held. */
   get oldestMs(): number {
     const { first } = this.#order
     return first < 0 ? 0 : this.#options.clock.now() - this.#since[first]!
@@ -87,7 +79,7 @@ export class ReleaseQueue {
     return this.#order.has(slot)
   }
 
-  /** Whether an earlier answer to the same endpoint about the same name is held. */
+  /** Returns true if an earlier answer to the same endpoint about the same name is held. */
   isBehind(slot: number): boolean {
     if (this.#order.count === 0) return false
     const { inFlight } = this.#options
@@ -95,27 +87,25 @@ export class ReleaseQueue {
   }
 
   /**
-   * Holds entry `index` of a batch, or goes on holding it. `isPending`: until what is wanted now is in force, else for its
-   * turn only. False when there is no room for its octets; then it isn't held.
+   * Holds answer `index` of a batch, or continues to hold it. If `isPending` is true, until the revision that is desired now is in
+   * force; otherwise only until earlier answers have left. Returns false, and does not hold it, if there is no room for its octets.
    */
-  hold(slot: number, answers: AnswerColumns, index: number, isPending: boolean): boolean {
+  hold(slot: number, answers: AnswerBatch, index: number, isPending: boolean): boolean {
     if (!this.#order.has(slot) && !this.#take(slot, answers, index)) return false
     this.#needed[slot] = isPending ? this.#options.committer.desired : 0
     return true
   }
 
-  /** The wait of a held slot is over; its octets are gone with the next `hold`. */
+  /** Ends the hold of a slot. The next `hold` can overwrite the answer's octets. */
   end(slot: number): void {
     this.times.add(this.#options.clock.now() - this.#since[slot]!)
     this.#order.remove(slot)
     this.#answers.drop(slot)
   }
 
-  #take(slot: number, answers: AnswerColumns, index: number): boolean {
+  #take(slot: number, answers: AnswerBatch, index: number): boolean {
     const overTcp = answers.overTcp[index] === 1
-    const octets = answers.octets(index)
-    const offset = answers.offset(index)
-    if (!this.#answers.put(slot, octets, offset, answers.length(index), overTcp)) {
+    if (!this.#answers.put(slot, answers.view(index, this.#message), overTcp)) {
       this.counters.overBound++
       return false
     }
@@ -128,7 +118,7 @@ export class ReleaseQueue {
     return true
   }
 
-  /** A commit ended: settles answers that waited for it, and those behind them whose own wait is over. */
+  /** Settles the answers whose revision is in force, if no earlier answer of the same endpoint and name must wait. */
   #settleReady(): void {
     const { committer } = this.#options
     const inForce = committer.isUnderWay ? committer.revision : Infinity
@@ -160,8 +150,8 @@ export class ReleaseQueue {
   #add(slot: number): void {
     const answers = this.#answers
     this.#isReady[slot] = 1
-    this.#message.set(answers.octets(slot), answers.offset(slot), answers.length(slot))
-    this.#batch.add(slot, 0, answers.isOverTcp(slot), this.#message, true)
+    const message = answers.view(slot, this.#message)
+    this.#batch.add(slot, 0, answers.isOverTcp(slot), message, true)
   }
 
   #settle(isLast: boolean): void {
@@ -176,22 +166,23 @@ export class ReleaseQueue {
   }
 }
 
-/** Above the largest hash of a name: an endpoint and a hash are one number. */
+/** One more than the largest hash of a name. A chain's key is endpoint * HASHES + hash. */
 const HASHES = 2 ** 32
 
 /**
- * Which held answers are before which: all of them in the order in which they came, and those to one endpoint about one
- * name in a chain of their own, so that none overtakes another of its chain. All steps are O(1).
+ * ReleaseOrder keeps the order in which held answers arrived, and a chain for each endpoint and name. The answers of a chain
+ * leave in order. All steps are O(1).
  */
 class ReleaseOrder {
-  /** One list of all slots. */
+  /** All slots in one list, in order of arrival. */
   readonly #all: LinkedRows
-  /** The slot whose end a slot waits for, and the slot that waits for its end; NO_ROW: none. */
+  /** For each slot, the slot before it in its chain; NO_ROW: none. */
   readonly #ahead: Int32Array
+  /** For each slot, the slot after it in its chain; NO_ROW: none. */
   readonly #behind: Int32Array
   readonly #keys: Float64Array
   readonly #isIn: Uint8Array
-  /** Last slot of each chain. Names with equal hashes share a chain: they wait without need, in the right order. */
+  /** Last slot of each chain. Names with equal hashes share a chain: an answer can then wait longer than needed, but the order holds. */
   readonly #tails = new Map<number, number>()
   #count = 0
 
@@ -207,12 +198,12 @@ class ReleaseOrder {
     return this.#count
   }
 
-  /** The slot that came first; below 0 when there is none. */
+  /** The oldest slot; negative if there is none. */
   get first(): number {
     return this.#all.first(0)
   }
 
-  /** The slot that came next; below 0 behind the last. */
+  /** Returns the slot that arrived next after `slot`; negative if `slot` is the newest. */
   after(slot: number): number {
     return this.#all.after(slot)
   }
@@ -221,18 +212,18 @@ class ReleaseOrder {
     return this.#isIn[slot] === 1
   }
 
-  /** Whether a slot of this endpoint and name, which may itself be in, has another before it. */
+  /** Returns true if another slot of this endpoint and name is before `slot`. `slot` itself can be held or not. */
   isBehind(slot: number, endpoint: number, nameHash: number): boolean {
     if (this.has(slot)) return this.#ahead[slot] !== NO_ROW
     return this.#tails.has(keyOf(endpoint, nameHash))
   }
 
-  /** The slot before it in its chain; below 0 when it's the first. */
+  /** Returns the slot before `slot` in its chain; negative if `slot` is the first. */
   ahead(slot: number): number {
     return this.#ahead[slot]!
   }
 
-  /** Adds a slot at the end. */
+  /** Adds a slot at the end of the list and of its chain. */
   add(slot: number, endpoint: number, nameHash: number): void {
     const key = keyOf(endpoint, nameHash)
     const tail = this.#tails.get(key) ?? NO_ROW
@@ -263,15 +254,15 @@ function keyOf(endpoint: number, nameHash: number): number {
   return endpoint * HASHES + nameHash
 }
 
-/** Milliseconds that an answer was held at most, for each count; the last count has no end. */
+/** The longest hold of each count, in milliseconds. One more count is for all longer holds. */
 const STEPS_MS: readonly number[] = [1, 10, 100, 1000]
 
-/** For how long answers were held, counted by powers of ten: enough to see whether the datapath keeps up. */
+/** HoldTimes counts holds by their duration, in powers of ten. The counts show whether the datapath keeps up. */
 class HoldTimes {
   readonly #counts = new Float64Array(STEPS_MS.length + 1)
   #totalMs = 0
 
-  /** All holds together, in milliseconds. */
+  /** The sum of all holds, in milliseconds. */
   get totalMs(): number {
     return this.#totalMs
   }
@@ -283,7 +274,7 @@ class HoldTimes {
     this.#totalMs += milliseconds
   }
 
-  /** `1ms` to how many were held that long at most and longer than the step before; the last is `longer`. */
+  /** Yields each step, such as `1ms`, with the number of holds up to this step and above the step before; `longer` is the last. */
   *readings(): Iterable<readonly [step: string, count: number]> {
     for (const [i, count] of this.#counts.entries()) {
       const step = STEPS_MS[i]

@@ -1,70 +1,75 @@
-// Queries of clients that no endpoint is known for. Each waits for `unknown-clients.wait`: when endpoints change those
-// whose client became known go on at once, in the order in which they came; the others go on when their time is
-// over. Other queries do not wait for them. The pipeline adds queries, the daemon reports changes of endpoints.
-// Bounded in number, per client and in all, and in octets; what is over a bound is refused. All wait equally long,
-// so a ring in order of arrival and one timer do it. A query over TCP goes on counting for its connection.
-// Memory: 512-octet cells, touched only as far as used (2 MiB at most). A look asks for each waiting query once,
-// in parts of LOOK_PART a turn.
+// UnknownClients keeps the queries of clients that are no known endpoint. Each query waits up to `unknown-clients.wait`. When
+// the daemon reports changed endpoints, the queries whose client became known are handed on, in order of arrival. A query whose
+// time is over is handed on as well. Queries of known clients do not wait.
+//
+// The number of waiting queries is bounded, in total and per client, and so is the length of a query. A query over a bound is
+// refused. All queries wait equally long, so a ring in order of arrival and one timer suffice. A waiting query over TCP still
+// counts as a query of its connection. Memory: one cell of 512 octets per query, 2 MiB at most, and only used pages take memory.
+// After a change of endpoints, each waiting query is checked once, at most LOOK_PART queries per turn.
 
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Family } from '../../core/ip.ts'
 import { MessageBatch } from '../messages/batch.ts'
 import { ClientCounts } from '../messages/client-counts.ts'
 import { copyClient, ClientColumns } from '../messages/client-columns.ts'
-import { MessageView } from '../messages/message-view.ts'
+import { MessageView } from '../../dns/message-view.ts'
 import { copyOctets } from '../messages/octet-store.ts'
 
-/** Queries that wait, in all and of one client address. */
+/** The largest number of waiting queries. */
 export const WAITING_MAX = 4096
+/** The largest number of waiting queries of one client address. */
 export const WAITING_PER_CLIENT_MAX = 64
-/** Longest query that waits, in octets: every query without unusual EDNS options. */
+/** The longest query that can wait, in octets. Only queries with unusual EDNS options are longer. */
 export const WAITING_OCTETS_MAX = 512
-/** Waiting queries looked at in one turn: some 0.5 ms. */
+/** The number of waiting queries that are checked in one turn, which takes about 0.5 ms. */
 const LOOK_PART = 1024
-/** End times are exact to this many milliseconds. */
+/** Precision of the end of a wait, in milliseconds. */
 const TICK_MS = 10
 
 export interface UnknownClientsOptions {
   readonly clock: Clock
   /** `unknown-clients.wait`, in milliseconds. */
   readonly waitMs: number
-  /** Octets of a cell of the batches handed on; at least WAITING_OCTETS_MAX. */
+  /** Octets per message in the batches for `onEnd`; at least WAITING_OCTETS_MAX. */
   readonly stride: number
-  /** Whether the client of a row is a known endpoint by now. */
+  /** Returns true if the client of a row is a known endpoint. */
   readonly isKnown: (clients: ClientColumns, row: number) => boolean
-  /** Queries whose wait is over, because their client is known or because time is up. */
+  /** Receives the queries whose client became known or whose time is over. */
   readonly onEnd: (batch: MessageBatch) => void
 }
 
-/** `no-wait`: the configuration lets no query wait. `full`: it would be over a bound, and is refused at once. */
+/** `held`: the query waits. `no-wait`: `unknown-clients.wait` is 0. `full`: a bound is reached, and the query must be refused. */
 export type HoldResult = 'held' | 'no-wait' | 'full'
 
 export class UnknownClients {
   readonly counters = {
-    /** Queries that waited; and those among them whose client became known in time. */
+    /** Queries that waited. */
     held: 0,
+    /** Waiting queries whose client became known in time. */
     becameKnown: 0,
     timedOut: 0,
-    /** Did not wait: too many in all, of that client, or too long. */
+    /** Queries that could not wait, because WAITING_MAX queries waited. */
     refusedFull: 0,
+    /** Queries that could not wait, because WAITING_PER_CLIENT_MAX queries of their client waited. */
     refusedClientFull: 0,
+    /** Queries that could not wait, because they were longer than WAITING_OCTETS_MAX. */
     refusedLong: 0,
   }
   readonly #options: UnknownClientsOptions
   readonly #clients = new ClientColumns(WAITING_MAX)
   readonly #cells = new Uint8Array(WAITING_MAX * WAITING_OCTETS_MAX)
-  /** 0 for a row that is free. */
+  /** Length of the query in each row, in octets; 0: the row is free. */
   readonly #lengths = new Uint16Array(WAITING_MAX)
   readonly #due = new Float64Array(WAITING_MAX)
   readonly #counts = new ClientCounts(WAITING_MAX)
   readonly #countEntries = new Int32Array(WAITING_MAX)
   readonly #message = new MessageView()
   #batch: MessageBatch | undefined
-  /** Rows are numbers modulo WAITING_MAX, oldest first; free ones may lie between. */
+  /** The ring: numbers from `#oldest` to below `#end`, in order of arrival. A number modulo WAITING_MAX is a row. Some rows can be free. */
   #oldest = 0
   #end = 0
   #waiting = 0
-  /** Where the look under way goes on; `#end` when there is none. */
+  /** The number at which the check of waiting queries continues; `#end` if no check is in progress. */
   #lookAt = 0
   #looking = false
   #timer: Timer | undefined
@@ -75,16 +80,16 @@ export class UnknownClients {
     this.#options = options
   }
 
-  /** Queries that wait now. */
+  /** The number of waiting queries. */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** Takes entry `i` of a batch, a sound query, to wait. */
+  /** Lets query `i` of a batch wait. The query must be well-formed. */
   hold(batch: MessageBatch, i: number): HoldResult {
     const { clock, waitMs } = this.#options
     if (waitMs === 0) return 'no-wait'
-    const length = batch.length(i)
+    const { octets, offset, length } = batch.view(i, this.#message)
     if (length > WAITING_OCTETS_MAX) return this.#refused('refusedLong')
     if (this.#end - this.#oldest === WAITING_MAX) return this.#refused('refusedFull')
     const family: Family = batch.families[i] === 4 ? 4 : 6
@@ -92,7 +97,7 @@ export class UnknownClients {
     if (entry < 0) return this.#refused('refusedClientFull')
     const row = this.#end++ % WAITING_MAX
     copyClient(batch, i, this.#clients, row)
-    copyOctets(batch.octets(i), batch.offset(i), this.#cells, row * WAITING_OCTETS_MAX, length)
+    copyOctets(octets, offset, this.#cells, row * WAITING_OCTETS_MAX, length)
     this.#lengths[row] = length
     this.#countEntries[row] = entry
     this.#due[row] = clock.now() + waitMs
@@ -102,7 +107,7 @@ export class UnknownClients {
     return 'held'
   }
 
-  /** Endpoints changed: queries whose client is known now go on, in the turns that follow. */
+  /** Call it when endpoints changed. It hands on the queries whose client became known, in the next turns. */
   endpointsChanged(): void {
     this.#lookAt = this.#oldest
     if (this.#looking || this.#waiting === 0) return
@@ -110,7 +115,7 @@ export class UnknownClients {
     this.#options.clock.soon(this.#runLook)
   }
 
-  /** Gives all waiting queries to `to`, and holds none any more. */
+  /** Gives all waiting queries to `to`, then stops. */
   handOver(to: (batch: MessageBatch) => void): void {
     const batch = new MessageBatch({ stride: this.#options.stride })
     for (; this.#oldest < this.#end; this.#oldest++) {
@@ -123,7 +128,7 @@ export class UnknownClients {
     this.stop()
   }
 
-  /** Nothing goes on any more. */
+  /** Drops the queries that wait. */
   stop(): void {
     this.#timer?.cancel()
     this.#timer = undefined
@@ -166,7 +171,7 @@ export class UnknownClients {
     this.#handOn(batch)
   }
 
-  /** Moves a row's query to the batch, which must not be full. */
+  /** Moves a row's query to the batch. The batch must have room. */
   #takeInto(batch: MessageBatch, row: number): void {
     const { addresses, ports } = this.#clients
     const at = row * WAITING_OCTETS_MAX

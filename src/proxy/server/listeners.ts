@@ -1,5 +1,5 @@
-// The listeners: for each configured address a UDP and a TCP socket on the same port, all filling one batch.
-// Starts all or none.
+// Listeners opens a UDP and a TCP socket on the same port for each configured address. All sockets fill one batch.
+// `start` opens all sockets or none.
 
 import type { Clock } from '../../core/clock.ts'
 import { formatAddress, type Family } from '../../core/ip.ts'
@@ -8,9 +8,8 @@ import { invariant } from '../../core/invariant.ts'
 import type { ListenerEntry } from '../../datapath/entries.ts'
 import type { ListenerConfig, ListenerMode } from '../../config/config.ts'
 import { DNS_PORT } from '../../policy/compile/dns-rules.ts'
-import type { MessageBatch } from '../messages/batch.ts'
+import { type MessageBatch, BatchCollector } from '../messages/batch.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
-import { BatchCollector } from '../messages/collector.ts'
 import type { Datagrams, UdpListener } from '../sockets/datagrams.ts'
 import type { HandedSockets } from '../handed.ts'
 import type { Streams } from '../sockets/streams.ts'
@@ -20,23 +19,24 @@ export interface ListenersOptions {
   readonly clock: Clock
   readonly limits: Limits
   readonly configs: readonly ListenerConfig[]
-  /** Whether this host speaks IPv6; without it a listener on every address takes IPv4 alone. */
+  /** True if this host supports IPv6. Otherwise a listener without an address listens on IPv4 only. */
   readonly hasIpv6: boolean
-  /** What carries UDP, and what TCP. */
+  /** Opens the UDP sockets. */
   readonly datagrams: Datagrams
+  /** Opens the TCP sockets. */
   readonly streams: Streams
   readonly onBatch: (batch: MessageBatch) => void
-  /** Sockets that are bound already, taken where a listener of theirs is configured. */
+  /** Sockets that were bound before. A configured listener uses the sockets that match it. */
   readonly given?: readonly GivenSockets[] | undefined
 }
 
-/** UDP and TCP sockets bound to the port of one listener, perhaps in another network namespace. */
+/** UDP and TCP sockets that are bound to the port of one listener. They can belong to another network namespace. */
 export interface GivenSockets {
   readonly family: Family
-  /** Which listener takes them; absent: whichever is the first of the family. */
+  /** Address of the listener that uses the sockets; absent: any listener of the family. */
   readonly octets?: Uint8Array
   readonly port?: number
-  /** Descriptors; they are ours from now on. Undefined: the listener binds it. */
+  /** The descriptors, which belong to this process. Undefined: the listener binds a socket itself. */
   readonly udp: number | undefined
   readonly tcp: number | undefined
 }
@@ -48,9 +48,9 @@ export interface BoundListener {
   readonly mode: ListenerMode
 }
 
-/** Every address of a family. */
+/** The address of zeros: every address of a family. */
 const EVERY = new Uint8Array(16)
-/** Ports tried for a listener of a free one. Half of all taken for TCP: 1 start in 65,536 fails. */
+/** How many free ports a listener with port 0 tries. If TCP uses half of all ports, 1 start in 65,536 fails. */
 const DRAWS_MAX = 16
 
 export class Listeners {
@@ -84,19 +84,19 @@ export class Listeners {
   }
 
   /**
-   * What the datapath lets through without a rule; after `start`. Port 53 of a transparent one is left to interception: as
-   * long as that is not in force, another resolver may have it on some address of the node.
+   * The listeners whose packets the datapath passes without a rule. Valid after `start`. A transparent listener on port 53 is not in
+   * the list. Until interception is in force, another resolver can have this port on an address of the node.
    */
   get entries(): readonly ListenerEntry[] {
     return this.#bound.filter(({ mode, port }) => mode !== 'tproxy' || port !== DNS_PORT)
   }
 
-  /** All of them; after `start`. */
+  /** All bound listeners. Valid after `start`. */
   get bound(): readonly BoundListener[] {
     return this.#bound
   }
 
-  /** Whether what is sent to an address, the node's own or not, arrives at a listener without interception. */
+  /** Returns true if a packet to this address arrives at a listener without interception. `isNode`: the address is the node's own. */
   receives(octets: Uint8Array, port: number, isNode: boolean): boolean {
     return this.entries.some((entry) => {
       if (entry.port !== port) return false
@@ -106,7 +106,7 @@ export class Listeners {
     })
   }
 
-  /** Whether a query was sent to a transparent listener itself: interception brings those to port 53 alone. */
+  /** Returns true if a client sent a query to a transparent listener itself. Interception redirects only queries to port 53. */
   isDirect(clients: ClientColumns, row: number): boolean {
     const asked = clients.askedPorts[row]!
     if (asked === DNS_PORT) return false
@@ -117,7 +117,7 @@ export class Listeners {
     return false
   }
 
-  /** `127.0.0.1:5300`, `[::]:53`, `0.0.0.0:10053 (tproxy)`; after `start`. */
+  /** The listeners as text, such as `127.0.0.1:5300`, `[::]:53` or `0.0.0.0:10053 (tproxy)`. Valid after `start`. */
   get texts(): readonly string[] {
     return this.#bound.map(({ family, octets, port, mode }) => {
       const address = formatAddress(family, octets)
@@ -126,12 +126,12 @@ export class Listeners {
     })
   }
 
-  /** By the channel of the UDP listener; after `start`. */
+  /** The mode of each listener, by the channel of its UDP listener. Valid after `start`. */
   get modes(): readonly ListenerMode[] {
     return this.#bound.map(({ mode }) => mode)
   }
 
-  /** Binds everything; throws UnavailableError with the remedy, and then nothing stays bound. */
+  /** Binds all sockets. If one fails, it closes all and throws UnavailableError, which names the remedy. */
   async start(): Promise<void> {
     try {
       for (const config of this.#options.configs) await this.#startOne(config)
@@ -141,13 +141,13 @@ export class Listeners {
     }
   }
 
-  /** Off: what comes waits in the kernel, as long as it has room; TCP connections that are open go on. */
+  /** Turns reading on or off. While it is off, packets and new connections wait in the kernel. Open TCP connections continue. */
   reading(on: boolean): void {
     for (const listener of this.udp) listener.reading(on)
     this.tcp.accepting(on)
   }
 
-  /** Everything as it stands, for the successor, in sockets that `duplicate` copies; nothing is left here. */
+  /** Returns all listeners and connections for the successor, with sockets that `duplicate` copies. This process closes its own. */
   handOut(duplicate: (descriptor: number) => number): HandedSockets {
     this.#collector.flush()
     const streams = this.tcp.descriptors
@@ -167,7 +167,7 @@ export class Listeners {
     this.#bound = []
   }
 
-  /** A port that is free for UDP may be taken for TCP or IPv6: then another one is drawn, and none twice. */
+  /** Starts one listener. If the port that the kernel chose for UDP is in use for TCP or IPv6, it tries another port, none twice. */
   async #startOne(config: ListenerConfig): Promise<void> {
     const before = this.udp.length
     const inVain: UdpListener[] = []
@@ -187,7 +187,7 @@ export class Listeners {
     }
   }
 
-  /** Whether the kernel chooses the port; a socket that is given has one. */
+  /** Returns true if the kernel chooses the port. A given socket already has a port. */
   #isDrawn({ address, port }: ListenerConfig): boolean {
     return (
       port === 0 && this.#givenFor(address?.family ?? 4, address?.octets ?? EVERY, 0) === undefined
@@ -203,7 +203,7 @@ export class Listeners {
     if (this.#options.hasIpv6) await this.#bind(6, EVERY, first, mode)
   }
 
-  /** One address, both transports; a free port (0) is drawn by UDP and then taken by TCP too. */
+  /** Binds UDP and TCP on one address. If `port` is 0, the kernel chooses a port for UDP, and TCP uses the same port. */
   async #bind(
     family: Family,
     octets: Uint8Array,
@@ -216,7 +216,7 @@ export class Listeners {
     const { datagrams } = this.#options
     const listener = datagrams.listen({ ...where, channel, port, descriptor: given?.udp })
     this.udp.push(listener)
-    // What waits in sockets that were bound before is read when it can be answered.
+    // A passed socket can contain queries. They are read later, when namegate can answer them.
     if (given?.udp !== undefined && given.octets !== undefined) listener.reading(false)
     const isTcpGiven = given?.tcp !== undefined && given.octets !== undefined
     await this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp }, !isTcpGiven)
@@ -229,7 +229,7 @@ export class Listeners {
   }
 }
 
-/** Whether a listener takes what is sent to an address: its own, or any. */
+/** Returns true if a listener on `octets` receives packets to the address at `at`. Zeros mean every address. */
 function isAt(octets: Uint8Array, address: Uint8Array, at: number): boolean {
   let isAny = true
   let isSame = true
@@ -245,7 +245,7 @@ function isFor(given: GivenSockets, family: Family, octets: Uint8Array, port: nu
   return given.octets?.every((octet, i) => octet === octets[i]) ?? true
 }
 
-/** Which port a listener of a free one has is said by its socket. */
+/** Returns true if the given socket can serve port `wanted`. If `wanted` is 0, a socket with an address can serve it. */
 function hasPort({ port, octets }: GivenSockets, wanted: number): boolean {
   return port === undefined || port === wanted || (wanted === 0 && octets !== undefined)
 }

@@ -1,7 +1,7 @@
-// The one place where messages leave for clients: by the listener or connection that the query came on
-// (RFC 7766 5), under the client's own id, and no longer than the client takes. An answer that came over TCP
-// may be too long for a client that asked over UDP; it goes out as header, question and OPT with TC=1 and the
-// client asks again over TCP (P5). Every query ends in exactly one call here, else its connection waits for ever.
+// Responder sends all messages to clients, through the listener or connection on which the query arrived (RFC 7766 5). A message
+// has the client's own id, and is not longer than the client accepts. An answer that came over TCP can be too long for a client that
+// asked over UDP. Then Responder sends header, question and OPT with TC=1, and the client asks again over TCP (P5). The pipeline
+// calls Responder exactly once per query. Without this call a TCP connection would wait for the answer forever.
 
 import type { LocalAnswer } from '../../dns/codes.ts'
 import type { Question, QueryView } from '../../dns/query.ts'
@@ -11,23 +11,23 @@ import type { MessageBatch } from '../messages/batch.ts'
 import { OF_OURS, OVER_TCP } from '../messages/client-columns.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 import { SlotView } from '../messages/slot-view.ts'
-import { MessageView } from '../messages/message-view.ts'
+import { MessageView } from '../../dns/message-view.ts'
 import type { UdpListener } from '../sockets/datagrams.ts'
 import type { TcpServer } from './tcp-server.ts'
 
-/** What asks of its own accord: prewarm.ts, own-questions.ts. Every query of these ends in one call. */
+/** Receives the answers to queries of namegate itself (prewarm.ts, own-questions.ts), with one call per query. */
 export interface OwnQueries {
   answered(id: number, question: Question, message: MessageView): void
-  /** `octets`: the local answer, which begins there; absent when there is none. */
-  unanswered(id: number, octets?: Uint8Array, length?: number): void
+  /** `reply` is the local answer; absent if the query gets no answer. */
+  unanswered(id: number, reply?: MessageView): void
 }
 
 export interface ResponderOptions {
-  /** By channel number. */
+  /** The UDP listeners by channel number. */
   readonly udp: readonly Pick<UdpListener, 'send'>[]
   readonly tcp: Pick<TcpServer, 'reply' | 'noReply'>
   readonly inFlight: InFlightTable
-  /** Takes answers to queries of our own; they leave by no socket. */
+  /** Receives the answers to queries of namegate itself. These answers are not sent to a socket. */
   readonly own?: OwnQueries | undefined
   /** `limits.udp-message`, in octets. */
   readonly udpMessageMax?: number
@@ -37,48 +37,46 @@ const UDP_MESSAGE_MAX = 4096
 
 export class Responder {
   readonly counters = {
-    /** Answers shortened to fit a client's UDP size. */
+    /** Answers that were shortened to fit the UDP size of the client. */
     truncated: 0,
   }
   readonly #options: ResponderOptions
   readonly #udpMessageMax: number
   readonly #view = new SlotView()
-  readonly #scratch = new Uint8Array(LOCAL_ANSWER_MAX)
-  /** A local or shortened answer, in `#scratch`. */
-  readonly #message = new MessageView()
+  /** The query that is being answered. */
+  readonly #query = new MessageView()
+  /** A local or shortened answer. */
+  readonly #reply = MessageView.of(new Uint8Array(LOCAL_ANSWER_MAX))
 
   constructor(options: ResponderOptions) {
     this.#options = options
     this.#udpMessageMax = options.udpMessageMax ?? UDP_MESSAGE_MAX
   }
 
-  /** Answers a batch entry with a local answer. `view` has read it. */
+  /** Answers query `index` of a batch with a local answer. `view` has read the query. */
   refuse(batch: MessageBatch, index: number, view: QueryView, answer: LocalAnswer): void {
-    const out = this.#scratch
-    const query = batch.octets(index)
-    const length = writeLocalAnswer(out, 0, query, batch.offset(index), view, answer)
-    if (batch.transports[index] === OF_OURS) {
-      return this.#options.own?.unanswered(view.id, out, length)
-    }
+    const { udp, tcp, own } = this.#options
+    const reply = this.#reply
+    writeLocalAnswer(reply, batch.view(index, this.#query), view, answer)
+    if (batch.transports[index] === OF_OURS) return own?.unanswered(view.id, reply)
     const channel = batch.channels[index]!
-    if (batch.transports[index] === OVER_TCP) {
-      this.#options.tcp.reply(channel, out, 0, length, view.id)
-      return
-    }
-    this.#options.udp[channel]?.send(batch, index, this.#message.set(out, 0, length), view.id)
+    if (batch.transports[index] === OVER_TCP) tcp.reply(channel, reply, view.id)
+    else udp[channel]?.send(batch, index, reply, view.id)
   }
 
-  /** A batch entry gets no answer. */
+  /** Ends query `index` of a batch without an answer. */
   ignore(batch: MessageBatch, index: number): void {
     const { tcp, own } = this.#options
     if (batch.transports[index] === OVER_TCP) tcp.noReply(batch.channels[index]!)
-    else if (batch.transports[index] === OF_OURS)
-      own?.unanswered(u16(batch.octets(index), batch.offset(index)))
+    else if (batch.transports[index] === OF_OURS) {
+      const { octets, offset } = batch.view(index, this.#query)
+      own?.unanswered(u16(octets, offset))
+    }
   }
 
   /**
-   * Answers the client of a slot with an upstream's message, byte for byte but for the id. `rcode` is the answer's,
-   * all 12 bits, for the case that it must be shortened. The octets are copied.
+   * Answers the client of a slot with the upstream's message, in which only the id changes. `rcode` is the answer's 12-bit RCODE,
+   * which a shortened answer needs. The octets are copied.
    */
   answer(slot: number, message: MessageView, overTcp: boolean, rcode: number): void {
     const { inFlight } = this.#options
@@ -90,11 +88,9 @@ export class Responder {
     this.counters.truncated++
     const view = this.#view
     view.read(inFlight, slot)
-    const query = inFlight.octets(slot)
-    const at = inFlight.offset(slot)
-    const { octets, offset } = message
-    const cut = writeTruncated(this.#scratch, 0, query, at, view, octets, offset, rcode)
-    this.#send(slot, this.#message.set(this.#scratch, 0, cut))
+    const reply = this.#reply
+    writeTruncated(reply, inFlight.view(slot, this.#query), view, message, rcode)
+    this.#send(slot, reply)
   }
 
   /** Answers the client of a slot with a local answer. */
@@ -102,20 +98,18 @@ export class Responder {
     const { inFlight } = this.#options
     const view = this.#view
     view.read(inFlight, slot)
-    const query = inFlight.octets(slot)
-    const at = inFlight.offset(slot)
-    const length = writeLocalAnswer(this.#scratch, 0, query, at, view, answer)
-    this.#send(slot, this.#message.set(this.#scratch, 0, length))
+    writeLocalAnswer(this.#reply, inFlight.view(slot, this.#query), view, answer)
+    this.#send(slot, this.#reply)
   }
 
-  /** The client of a slot gets no answer. */
+  /** Ends the query of a slot without an answer. */
   ignoreSlot(slot: number): void {
     const { inFlight, tcp, own } = this.#options
     if (inFlight.transports[slot] === OVER_TCP) tcp.noReply(inFlight.channels[slot]!)
     else if (inFlight.transports[slot] === OF_OURS) own?.unanswered(inFlight.clientIds[slot]!)
   }
 
-  /** Longest message for the slot's client over UDP. What came over UDP was made for the client's own size. */
+  /** Returns the longest UDP message for the slot's client, in octets. An answer over UDP already respects the client's size. */
   #limitFor(slot: number, overTcp: boolean): number {
     const own = this.#options.inFlight.udpSizes[slot]!
     return overTcp ? Math.min(own, this.#udpMessageMax) : this.#udpMessageMax
@@ -130,10 +124,7 @@ export class Responder {
       own?.answered(id, this.#view, message)
       return
     }
-    if (inFlight.transports[slot] === OVER_TCP) {
-      tcp.reply(channel, message.octets, message.offset, message.length, id)
-      return
-    }
-    udp[channel]?.send(inFlight, slot, message, id)
+    if (inFlight.transports[slot] === OVER_TCP) tcp.reply(channel, message, id)
+    else udp[channel]?.send(inFlight, slot, message, id)
   }
 }

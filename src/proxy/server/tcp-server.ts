@@ -1,21 +1,21 @@
-// TCP listeners of clients: frames in, frames out, with the bounds of docs/spec/semantics 6 and RFC 7766.
-// Whole messages go into the shared batch with their connection's number; answers come back by that number in any
-// order. Reading from a connection stops at 256 unanswered queries or when its client doesn't read answers.
+// TcpServer reads queries from TCP clients and writes the answers, with the bounds of docs/spec/semantics 6 and RFC 7766. It adds
+// whole messages to the shared batch, with the number of their connection. The pipeline answers by this number, in any order.
+// TcpServer stops reading a connection at 256 unanswered queries (by default), or when the client does not read its answers.
 //
-// Nothing here recurses: an answer given while a batch is handled only lowers a count, and connections that
-// may go on are served from a list on a later turn. Cost: no timer per connection, one sweep for all.
-// Which sockets carry it (Node's or the addon's) is the business of `streams`.
+// TcpServer does not recurse: an answer during the handling of a batch only lowers a count. Connections that can be read again are
+// put on a list, and read in a later turn. One timer checks the timeouts of all connections.
+// `streams` decides whether the sockets are Node's or the native part's.
 
 import type { Clock } from '../../core/clock.ts'
 import { RestingTimer } from '../../core/resting-timer.ts'
-import type { BatchCollector } from '../messages/collector.ts'
+import type { BatchCollector } from '../messages/batch.ts'
 import {
   ConnectionTable,
   DEFAULT_TCP_LIMITS,
   TcpCounters,
   type TcpServerLimits,
 } from './connection-table.ts'
-import { MessageView } from '../messages/message-view.ts'
+import { MessageView } from '../../dns/message-view.ts'
 import type { HandedConnection } from '../handed.ts'
 import type {
   Arrival,
@@ -34,7 +34,7 @@ export interface TcpServerOptions {
   readonly limits?: TcpServerLimits
 }
 
-/** Timeouts are exact to this many milliseconds, or to a quarter of the shortest one. */
+/** The precision of timeouts in milliseconds. If a quarter of the shortest timeout is less, this quarter is the precision. */
 const SWEEP_MS = 250
 
 export class TcpServer implements StreamAcceptor, ConnectionHost {
@@ -46,9 +46,9 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
   readonly #table: ConnectionTable
   readonly #message = new MessageView()
   readonly #listeners: StreamListener[] = []
-  /** Connections with gathered frames, to be written at the end of this turn. */
+  /** Connections with frames that must be written at the end of this turn. */
   #dirty: TcpConnection[] = []
-  /** Paused connections whose bound no longer holds. */
+  /** Paused connections that must be checked again in the next turn. */
   #ready: TcpConnection[] = []
   #sweeper: RestingTimer | undefined
   readonly #runFlush = (): void => this.#flushDirty()
@@ -62,7 +62,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     this.#table = new ConnectionTable(this.#limits)
   }
 
-  /** Listens on one more address; gives the port. Throws UnavailableError with the remedy when that's not possible. */
+  /** Listens on one more address, and returns the port. If that fails, throws UnavailableError, which names the remedy. */
   async listen(options: StreamListen, accepts = true): Promise<number> {
     const listener = await this.#streams.listen(options, this)
     if (!accepts) listener.accepting(false)
@@ -75,22 +75,21 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     return listener.port
   }
 
-  /** Answers one query of a connection, with `id` as the message's first octets. False when it's gone. */
-  reply(channel: number, octets: Uint8Array, offset: number, length: number, id: number): boolean {
+  /** Answers one query of a connection. `id` replaces the first two octets. If the connection is closed, only counts the answer. */
+  reply(channel: number, { octets, offset, length }: MessageView, id: number): void {
     const connection = this.#table.find(channel)
     if (connection === undefined) {
       this.counters.answersDropped++
-      return false
+      return
     }
     connection.queue(octets, offset, length, id)
     this.counters.sent++
     this.#settled(connection)
     if (!connection.overfull) this.#markDirty(connection)
     else this.#close(connection, 'closedSlowReader')
-    return true
   }
 
-  /** One query of a connection gets no answer. */
+  /** Ends one query of a connection without an answer. */
   noReply(channel: number): void {
     const connection = this.#table.find(channel)
     if (connection === undefined) return
@@ -98,7 +97,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     if (connection.finished) this.#markDirty(connection)
   }
 
-  /** Closes the listeners behind the first `count`. */
+  /** Closes all listeners except the first `count`. */
   closeListeners(count: number): void {
     for (const listener of this.#listeners.splice(count)) listener.close()
   }
@@ -111,12 +110,12 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     for (const connection of this.#table.all()) this.#close(connection)
   }
 
-  /** Off: connections wait in the kernel, as long as it has room; those that are open go on. */
+  /** Turns accepting on or off. While it is off, new connections wait in the kernel. Open connections continue. */
   accepting(on: boolean): void {
     for (const listener of this.#listeners) listener.accepting(on)
   }
 
-  /** Closes connections that are over; how many are left. */
+  /** Closes the connections for which `isOver` is true. Returns the number of open connections. */
   closeIdle(quietMs: number): number {
     const now = this.#clock.now()
     for (const connection of this.#table.all()) {
@@ -125,12 +124,12 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     return this.#table.count
   }
 
-  /** By listener; undefined where it is Node's. */
+  /** The descriptor of each listener; undefined for a listener of Node. */
   get descriptors(): readonly (number | undefined)[] {
     return this.#listeners.map(({ descriptor }) => descriptor)
   }
 
-  /** Connections as they stand, whose sockets `duplicate` copies; all listeners and connections are let go. */
+  /** Returns all connections, with sockets that `duplicate` copies. This process gives up its listeners and connections. */
   handOut(duplicate: (descriptor: number) => number): readonly HandedConnection[] {
     this.#flushDirty()
     const handed: HandedConnection[] = []
@@ -144,7 +143,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     return handed
   }
 
-  /** Goes on with a connection; its number here, undefined when there is no room. It is read from now on. */
+  /** Continues a connection of another daemon and reads it. Returns its number in this daemon, or undefined if there is no room. */
   takeOn(handed: HandedConnection): number | undefined {
     const arrival = arrivalOf(handed)
     let taken: TcpConnection | undefined
@@ -187,7 +186,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     this.#forget(connection)
   }
 
-  /** Whether one more connection of the client fits, after closing an idle one if need be. */
+  /** Makes room for one more connection of the client, if necessary by closing an idle one. Returns false if there is no room. */
   #makeRoom(client: string): boolean {
     const room = this.#table.roomFor(client)
     switch (room.kind) {
@@ -205,13 +204,13 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     }
   }
 
-  /** Puts whole messages into the batch until there's none or a bound says stop. */
+  /** Adds whole messages to the batch until no whole message is left or a bound is reached. */
   #pump(connection: TcpConnection): void {
     const { reader } = connection
     const before = this.counters.received
     const now = this.#clock.now()
     while (this.#mayRead(connection) && reader.next()) {
-      // May hand the batch over, so it comes before this message counts as in flight.
+      // `room` can hand the batch over, so it must be called before this message is counted as in flight.
       const batch = this.#collector.room()
       this.counters.received++
       connection.inFlight++
@@ -244,7 +243,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     if (connection.paused) this.#wake(connection)
   }
 
-  /** Lets a paused connection be read again on a later turn, if its bounds allow it then. */
+  /** Checks a paused connection again in a later turn. If its bounds allow it then, it is read again. */
   #wake(connection: TcpConnection): void {
     if (!connection.paused || connection.waking) return
     connection.waking = true

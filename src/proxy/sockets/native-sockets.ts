@@ -1,12 +1,12 @@
-// Sockets of the addon: a listener, and one that speaks with a server. Both only put rows into the engine's next
-// flush; counts are kept in C and read on request.
+// NativeListener and NativeConnected are UDP sockets of the addon: a listener, and a socket that is connected to a server. A send
+// only adds a row to the engine's next flush. The addon counts, and the counts are read on request.
 
 import type { Family } from '../../core/ip.ts'
 import { formatAddress } from '../../core/ip.ts'
 import { errnoName } from '../../native/native.ts'
 import {
   HANDLE_PLACE,
-  NEWS_WORDS,
+  REPORT_WORDS,
   SPEC_CHANNEL,
   SPEC_DESCRIPTOR,
   SPEC_FAMILY,
@@ -29,7 +29,7 @@ import {
   UDP_WANT_ASKED,
   UDP_WANT_ORIGINAL,
 } from '../../native/udp/udp.ts'
-import type { MessageView } from '../messages/message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
 import type {
   ConnectedSocket,
@@ -40,26 +40,26 @@ import type {
 } from './datagrams.ts'
 import { listenFault } from './listen-fault.ts'
 import type { ReplySockets } from './reply-sockets.ts'
-import type { SendRows } from '../messages/send-rows.ts'
+import type { SendRows } from './shared-memory.ts'
 
-/** A socket as the addon is asked for it. */
+/** What the addon needs to open a socket. */
 export interface SocketSpec {
   readonly family: Family
   /** UDP_* of native/udp/udp.ts. */
   readonly flags: number
-  /** 16 octets each; all zero is every address. */
+  /** The local address, 16 octets. Zeros mean every address. */
   readonly octets: Uint8Array
   readonly port: number
   readonly peer?: Uint8Array
   readonly peerPort?: number
-  /** Octets asked of the kernel. */
+  /** The requested size of the receive buffer, in octets. */
   readonly receiveBuffer: number
   readonly channel?: number
-  /** A socket that is bound already. */
+  /** A socket that is already bound. */
   readonly descriptor?: number | undefined
 }
 
-/** A spec as the words that the addon reads; only what we begin carries the mark. */
+/** Writes a spec as the words that the addon reads. Only sockets to servers get the mark. */
 export function writeSpec(
   words: Int32Array,
   spec: SocketSpec,
@@ -77,24 +77,24 @@ export function writeSpec(
   words[SPEC_DESCRIPTOR] = (spec.descriptor ?? -1) + 1
 }
 
-/** What sockets need of the engine that has them. */
+/** The part of NativeDatagrams that its sockets use. */
 export interface SocketEngine {
   readonly sends: SendRows
-  /** A handle, or a negative errno. */
+  /** Opens a socket. Returns its handle, or a negative errno. */
   open(spec: SocketSpec): number
   close(handle: number): void
   portOf(handle: number): number
-  /** Counts of one socket (STAT_*); false, and nothing is written, when it has closed. */
+  /** Reads the counts of one socket (STAT_*). Returns false, and writes nothing, if the socket is closed. */
   readStats(handle: number, into: Float64Array): boolean
   descriptorOf(handle: number): number
   reading(handle: number, on: boolean): void
-  /** Makes room for a row of so many octets, and sees to it that it leaves. */
+  /** Makes room for a row of `length` octets, and schedules the flush that sends it. */
   prepare(length: number): void
-  /** Sends what waits. */
+  /** Sends the rows that wait. */
   flush(): void
 }
 
-/** Octets asked of the kernel: 20,000 queries with their overhead. */
+/** The requested receive buffer of a listener, in octets: 20,000 queries with their overhead. */
 const RECEIVE_BUFFER = 8 * 1024 * 1024
 
 export class NativeListener implements UdpListener {
@@ -103,13 +103,13 @@ export class NativeListener implements UdpListener {
   readonly port: number
   readonly #engine: SocketEngine
   readonly #handle: number
-  /** Answers leave by another socket: this one has the wrong port. */
+  /** True for mode tproxy: answers are sent from another socket, because this socket has another port than the client asked. */
   readonly #transparent: boolean
   readonly #stats = new Float64Array(STAT_WORDS)
   readonly #replies: ReplySockets
   #sentElsewhere = 0
 
-  /** Binds; throws UnavailableError with the remedy when that's not possible. */
+  /** Binds. If that fails, throws UnavailableError, which names the remedy. */
   constructor(engine: SocketEngine, replies: ReplySockets, options: UdpListen) {
     const { channel, family, octets, port, mode, descriptor } = options
     this.#engine = engine
@@ -170,7 +170,7 @@ export class NativeListener implements UdpListener {
 
 const TRANSPARENT = UDP_TRANSPARENT | UDP_WANT_ORIGINAL
 
-/** A socket on every address answers from the one that was asked. */
+/** Returns the flag for a socket that listens on every address: its answers must come from the address that the client asked. */
 function wantsAsked(octets: Uint8Array): number {
   return octets.some((octet) => octet !== 0) ? 0 : UDP_WANT_ASKED
 }
@@ -204,20 +204,20 @@ export class NativeConnected implements ConnectedSocket {
   }
 }
 
-/** No fault of the peer or the way: the kernel had no room. */
+/** Error codes that mean a lack of room in the kernel, and not a failure of the peer or the route. */
 const WANT_OF_ROOM = /^(?:EAGAIN|EWOULDBLOCK|ENOBUFS|ENOMEM|EMSGSIZE)$/
 
-/** Tells owners what the kernel said of their sockets; `sockets` by the place in their handle. */
-export function tellNews(
-  news: Int32Array,
+/** Reports the kernel's errors to the owners of the sockets. The index in `sockets` is `handle & HANDLE_PLACE`. */
+export function reportErrors(
+  reports: Int32Array,
   sockets: readonly (NativeConnected | undefined)[],
 ): void {
-  for (let at = 0; at < news.length; at += NEWS_WORDS) {
-    const handle = news[at]!
+  for (let at = 0; at < reports.length; at += REPORT_WORDS) {
+    const handle = reports[at]!
     const socket = sockets[handle & HANDLE_PLACE]
     if (socket?.handle !== handle) continue
-    const code = errnoName(news[at + 1]!)
-    if (news[at + 2]! > 0) socket.owner.dropped(news[at + 2]!)
+    const code = errnoName(reports[at + 1]!)
+    if (reports[at + 2]! > 0) socket.owner.dropped(reports[at + 2]!)
     if (!WANT_OF_ROOM.test(code)) socket.owner.fault(code)
   }
 }

@@ -1,9 +1,10 @@
-// Streams of the addon: every mode of listener, the asked server and the arrival interface of each connection,
-// SO_MARK on our own. One engine for all; a turn reads its rows in order and calls the owners. Per connection one
-// object of 8 fields, per read and write none.
+// NativeStreams implements Streams with the addon. It supports every mode of listener, reports the asked server and the arrival
+// interface of each connection, and sets SO_MARK on connections to servers. The addon has one engine for all streams. In a turn,
+// NativeStreams reads the engine's rows in order and calls the owners. It allocates one object per connection, and none per read
+// or write.
 //
-// Rows may speak of a stream that an earlier row's owner has closed: then its slot is empty here and they are
-// passed over. The addon gives a slot to another stream in a later turn only.
+// An owner can close a stream for which a later row of the turn exists. The stream's slot is then empty, and the row is skipped.
+// The addon gives the slot to another stream only in a later turn.
 
 import type { ListenerMode } from '../../config/config.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -44,18 +45,18 @@ export interface NativeStreamsOptions {
   readonly addon: TcpAddon
   readonly clock: Clock
   readonly book?: AddressBook
-  /** Streams at once; connections beyond it wait in the kernel. */
+  /** The largest number of open streams. Further connections wait in the kernel. */
   readonly capacity: number
-  /** SO_MARK of connections that we begin; 0: none. */
+  /** SO_MARK of connections to servers; 0: none. */
   readonly mark?: number
 }
 
-/** Rows of one turn. */
+/** The largest number of rows in one turn. */
 const ROWS = 1024
-/** Full reads of one turn. */
+/** The number of reads of READ_MAX octets for which one turn has room. */
 const READS = 64
 const BACKLOG = 4096
-/** After a shortage of descriptors or memory, connections are accepted again so many milliseconds later. */
+/** Time from a lack of descriptors or memory until connections are accepted again, in milliseconds. */
 const REARM_MS = 100
 
 const FLAGS: Readonly<Record<ListenerMode, number>> = {
@@ -80,7 +81,7 @@ export class NativeStreams implements Streams, StreamEngine {
   readonly #interfaces = new Uint32Array(ROWS)
   readonly #families = new Uint8Array(ROWS)
   readonly #streams: (NativeStream | undefined)[]
-  /** Used again for every connection. */
+  /** One object, which is reused for every connection. */
   readonly #arrival: { -readonly [Key in keyof Arrival]: Arrival[Key] } = {
     peer: { family: 4, octets: new Uint8Array(16), text: '', unicast: false },
     peerPort: 0,
@@ -89,8 +90,9 @@ export class NativeStreams implements Streams, StreamEngine {
     askedPort: 0,
   }
   readonly #acceptors: (StreamAcceptor | undefined)[] = []
-  /** Streams that have had frames in `gather` since it was empty, and how many of them still have. */
+  /** Streams that have added frames to `gather` since it was empty. */
   #gathered: NativeStream[] = []
+  /** The number of streams that have frames in `gather` now. */
   #gathering = 0
   #scheduled = false
   #rearming = false
@@ -130,7 +132,7 @@ export class NativeStreams implements Streams, StreamEngine {
   async listen(options: StreamListen, acceptor: StreamAcceptor): Promise<StreamListener> {
     const { addon, handle } = this
     const { family, octets, port, mode } = options
-    // What is found at the start is not found at the first query: connections to servers will be marked.
+    // If this process is not allowed to mark connections to servers, fail at the start and not at the first query.
     const refused = mode === 'explicit' || this.#mark === 0 ? 0 : addon.mayMark(this.#mark)
     if (refused < 0) throw faultOf(options, errnoName(refused))
     const given = options.descriptor ?? -1
@@ -211,11 +213,11 @@ export class NativeStreams implements Streams, StreamEngine {
       const slot = rows[at + 1]!
       if (kind === ROW_ACCEPTED) this.#accept(at / ROW_WORDS, slot, rows[at + 2]!)
       else if (kind === ROW_FAULT) this.#shortage(slot, rows[at + 2]!)
-      else this.#tell(this.#streams[slot], kind, rows[at + 2]!, rows[at + 3]!)
+      else this.#report(this.#streams[slot], kind, rows[at + 2]!, rows[at + 3]!)
     }
   }
 
-  #tell(stream: NativeStream | undefined, kind: number, a: number, b: number): void {
+  #report(stream: NativeStream | undefined, kind: number, a: number, b: number): void {
     if (stream === undefined) return
     switch (kind) {
       case ROW_DATA:
@@ -247,7 +249,7 @@ export class NativeStreams implements Streams, StreamEngine {
     if (stream.owner === undefined) stream.destroy()
   }
 
-  /** Connections wait in the kernel meanwhile; asking it again at once would only take time. */
+  /** Reports a lack of descriptors or memory, and accepts again after REARM_MS. Until then, connections wait in the kernel. */
   #shortage(listener: number, errno: number): void {
     this.#acceptors[listener]?.acceptFault(errnoName(errno))
     if (this.#rearming) return

@@ -1,23 +1,23 @@
-// UDP on the addon's sockets. One engine has them all; when any has something to read the event loop calls `#turn`,
-// in which the whole product happens: queries into the batch, admit, send; answers, settle, send. A turn has a
-// bounded number of rounds, so timers and TCP get theirs.
+// NativeDatagrams implements Datagrams with the addon. One engine has all sockets. If a socket has something to read, the event
+// loop calls `#turn`. A round of `#turn` reads queries into the batch, lets the pipeline admit them, and sends; then it reads
+// answers, lets the pipeline settle them, and sends. The number of rounds is bounded, so timers and TCP are not delayed.
 //
-// What is sent outside a turn (timers, TCP) leaves at the end of that turn of the event loop. News from the kernel
-// (refusals, a full socket) are reported after a flush, never from inside `send`.
+// Datagrams from outside `#turn` (timers, TCP) are sent at the end of the turn of the event loop. Errors of the kernel (such as a
+// refusal or a full buffer) are reported after a flush, and never during `send`.
 
-import type { Clock } from '../../core/clock.ts'
+import type { Clock, TurnClock } from '../../core/clock.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/ip.ts'
 import { invariant } from '../../core/invariant.ts'
 import { errnoName } from '../../native/native.ts'
 import {
   HANDLE_PLACE,
-  NEWS_WORDS,
+  REPORT_WORDS,
   SPEC_WORDS,
   STAT_WORDS,
   type UdpAddon,
 } from '../../native/udp/udp.ts'
-import type { BatchCollector } from '../messages/collector.ts'
+import type { BatchCollector } from '../messages/batch.ts'
 import type {
   ConnectedSocket,
   DatagramOwner,
@@ -31,49 +31,49 @@ import {
   NativeConnected,
   NativeListener,
   type SocketEngine,
-  tellNews,
+  reportErrors,
   type SocketSpec,
   writeSpec,
 } from './native-sockets.ts'
 import { ReplySockets } from './reply-sockets.ts'
-import { SendRows } from '../messages/send-rows.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 import {
   ANSWER_OCTETS,
   ANSWER_STRIDE,
   AnswerCells,
+  SendRows,
   shareAnswers,
   shareInFlight,
   shareQueries,
   shareSends,
 } from './shared-memory.ts'
-import type { TurnClock } from '../turn-clock.ts'
 
 export interface NativeDatagramsOptions {
   readonly addon: UdpAddon
   readonly clock: Clock
-  /** Held through each round of a turn. */
+  /** The clock that stands still during `#turn`. */
   readonly time?: TurnClock | undefined
-  /** SO_MARK of our own packets; 0: none. */
+  /** SO_MARK of packets to servers; 0: none. */
   readonly mark?: number
   /** `limits.reply-sockets`. */
   readonly replySockets?: number
-  /** Octets asked of the kernel for what a socket sends; 0: its default. */
+  /** The requested send buffer of a socket, in octets; 0: the kernel's default. */
   readonly sendBuffer?: number
 }
 
-/** Rounds of one turn. */
+/** The largest number of rounds in one turn. */
 const ROUNDS_MAX = 4
-/** Flushes in a row, when what failed is sent elsewhere at once; the rest leaves with the next turn. */
+/** The largest number of flushes in a row. After a failed send, its owner can send again. Rows that are left wait for the next turn. */
 const FLUSHES_MAX = 4
-/** Octets asked of the kernel for each socket's answers. */
+/** The requested receive buffer of a socket to a server, in octets. */
 const ANSWERS_BUFFER = 1024 * 1024
 const NOWHERE = new Uint8Array(16)
+
 export class NativeDatagrams implements Datagrams, SocketEngine {
   readonly native = true
   readonly sends = new SendRows()
   readonly replies: ReplySockets
-  /** Counts flushes. */
+  /** The number of sends to the addon, which changes after datagrams were sent together. */
   turn = 0
   readonly counters = { turns: 0, rounds: 0 }
   readonly #addon: UdpAddon
@@ -84,7 +84,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
   readonly #sendBuffer: number
   readonly #spec = new Int32Array(SPEC_WORDS)
   readonly #answers = new AnswerCells()
-  /** Connected sockets by the place in their handle. */
+  /** Connected sockets. The index is `handle & HANDLE_PLACE`. */
   readonly #connected: (NativeConnected | undefined)[] = []
   #collector: BatchCollector | undefined
   #follower: TurnFollower | undefined
@@ -195,11 +195,11 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     this.#clock.soon(this.#runFlush)
   }
 
-  /** Sends what waits, and tells what became of it. */
+  /** Sends the waiting rows, and reports errors. */
   flush(): void {
     for (let i = 0; i < FLUSHES_MAX; i++) {
       this.#send()
-      this.#tell()
+      this.#reportErrors()
       if (this.sends.count === 0) return
     }
     if (this.#scheduled) return
@@ -224,7 +224,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     }
   }
 
-  /** Everything that is there now, once; how many datagrams that was. */
+  /** Reads and handles the datagrams that wait now, once. Returns their number. */
   #round(): number {
     if (this.#stopped) return 0
     this.counters.rounds++
@@ -239,12 +239,13 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     const collector = this.#collector
     if (collector === undefined) return 0
     const { batch } = collector
-    if (batch.full) collector.flush()
-    const room = batch.store.capacity - batch.count
-    const { stride, pitch } = batch.store
-    const count = this.#addon.receiveQueries(this.#engine, batch.count, room, pitch, stride)
-    batch.extend(count)
-    if (batch.count > 0) {
+    const { store } = batch
+    if (store.full) collector.flush()
+    const room = store.capacity - store.count
+    const { stride, pitch } = store
+    const count = this.#addon.receiveQueries(this.#engine, store.count, room, pitch, stride)
+    if (count > 0) batch.extend(count)
+    if (store.count > 0) {
       collector.flush()
       this.flush()
     }
@@ -258,11 +259,11 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     for (let i = 0; i < count; i++) {
       const handle = handles[i]!
       const socket = this.#connected[handle & HANDLE_PLACE]
-      // One that closed meanwhile, perhaps because of an answer before this one, waits for nothing.
+      // If the socket was closed, for example by an earlier answer of this batch, no query waits for this answer.
       if (socket?.handle !== handle) continue
       socket.owner.received(slab, offsets[i]!, lengths[i]!)
     }
-    this.#tell()
+    this.#reportErrors()
     this.#follower?.deliver()
     this.flush()
     return count
@@ -276,11 +277,11 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     sends.clear()
   }
 
-  /** Tells owners what the kernel said of their sockets. */
-  #tell(): void {
-    const count = this.#stopped ? 0 : this.#addon.takeNews(this.#engine)
+  /** Reports the kernel's errors to the owners of the sockets. */
+  #reportErrors(): void {
+    const count = this.#stopped ? 0 : this.#addon.takeReports(this.#engine)
     if (count === 0) return
-    // Copied, because what the owners send now may bring more.
-    tellNews(this.sends.news.slice(0, count * NEWS_WORDS), this.#connected)
+    // The reports are copied, because owners can send again, and these sends can cause more reports.
+    reportErrors(this.sends.reports.slice(0, count * REPORT_WORDS), this.#connected)
   }
 }

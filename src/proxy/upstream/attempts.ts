@@ -1,15 +1,13 @@
-// The attempts of queries in flight: which server, which socket, which id, and when the next one is due. A query
-// gets `attempts` tries round the servers within one deadline; an earlier attempt goes on waiting while the
-// next is made, so a slow server can still answer. An error that the kernel reports brings the next attempt at once,
-// silence when the answer is overdue and the budget has a retry (retry-policy.ts). At most `attempts` packets
-// leave per query, and one repetition over TCP, made again once when its connection ends [A13].
-// State per slot is in typed arrays; time is two queues and one timer for all.
+// Attempts sends queries to servers, and decides which server is asked next and when. A query has one deadline and up to `attempts`
+// attempts. An earlier attempt continues to wait during the next attempt, so a slow server can still answer. After an error from
+// the kernel, the next attempt follows at once. Without an answer, it follows when the answer is overdue, if the budget allows a
+// retry (retry-policy.ts). A query can also be repeated once over TCP, and once more if the connection of this repetition ends
+// [A13]. Typed arrays hold the state per slot. Two queues and one timer handle all due times.
 
 import type { Clock } from '../../core/clock.ts'
 import { FAILED_SOCKET, FAILED_TIMEOUT } from '../messages/answer-batch.ts'
 import { OVER_TCP } from '../messages/client-columns.ts'
-import { DelayQueue } from './delay-queue.ts'
-import { DueTimer } from './due-timer.ts'
+import { DelayQueue, DueTimer } from './due.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 import { RetryBudget, retryDelay, retryLanes } from './retry-policy.ts'
 import type { ServerPool } from './server-pool.ts'
@@ -18,15 +16,15 @@ import type { UpstreamTcp } from './upstream-tcp.ts'
 import type { UpstreamUdp } from './upstream-udp.ts'
 import type { Waits } from './waits.ts'
 
-/** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
+/** The largest number of due slots that one tick takes from a queue: about 4 ms of work. A failed server delays nothing for longer. */
 const DUE_PER_TICK_MAX = 2048
-/** A query's repetitions over TCP: the second only when the first one's connection ended. */
+/** The largest number of TCP repetitions per query. The second follows only if the connection of the first has ended. */
 const REPEATS_PER_QUERY = 2
-/** Repetitions over TCP that wait at once: forged answers cause no more than these on a server's TCP. */
+/** The largest number of TCP repetitions that wait at the same time. It limits the TCP load that forged answers can cause. */
 const REPEATS_MAX = 4096
-/** A server that answered within this is up whatever its TCP does: it may have none, or be flooded [A4]. */
+/** If a server answered within this time (ms), a failure of its TCP does not count: it can be without TCP, or flooded [A4]. */
 const ALIVE_MS = 1000
-/** The server of a query is whom the pool gives. */
+/** This value in place of a server's number means that the pool chooses the server. */
 export const OF_POOL = -1
 
 export interface AttemptsOptions {
@@ -34,13 +32,13 @@ export interface AttemptsOptions {
   readonly inFlight: InFlightTable
   readonly waits: Waits
   readonly pool: ServerPool
-  /** By server; those of the pool come first. */
+  /** The UDP sockets of each server. Servers of the pool come first. */
   readonly udp: readonly (UpstreamUdp | undefined)[]
   readonly tcp: readonly (UpstreamTcp | undefined)[]
-  /** Milliseconds for the whole query. */
+  /** The time of a whole query, in milliseconds. */
   readonly timeout: number
   readonly attempts: number
-  /** The query has ended without an answer: FAILED_TIMEOUT or FAILED_SOCKET. Its waits have ended. */
+  /** Called when a query ends without an answer, after its waits have ended. `reason` is FAILED_TIMEOUT or FAILED_SOCKET. */
   readonly onFailed: (slot: number, reason: number) => void
 }
 
@@ -48,22 +46,23 @@ export class Attempts {
   readonly counters = {
     /** Attempts after the first. */
     retries: 0,
-    /** Overdue answers that the budget allowed no retry for. */
+    /** Retries that the budget did not allow. */
     retriesDenied: 0,
-    /** Queries asked again over TCP after a mismatch, and those that the bound forbade. */
+    /** Queries that were repeated over TCP after a mismatch. */
     mismatchRepeats: 0,
+    /** Repetitions over TCP that the bound did not allow. */
     repeatsDenied: 0,
   }
   readonly #options: AttemptsOptions
   readonly #deadlines: DelayQueue
   readonly #attemptTimes: DelayQueue
-  /** Attempts made, by slot. */
+  /** The number of attempts that were made, by slot. */
   readonly #made: Uint8Array
-  /** The one server that may be asked, or OF_POOL. */
+  /** The only server that can be asked, by slot, or OF_POOL. */
   readonly #only: Int32Array
   readonly #firstServers: Uint16Array
   readonly #lastServers: Uint16Array
-  /** Servers asked, bit `server & 31`. */
+  /** The servers that were asked, by slot: bit `server & 31`. */
   readonly #asked: Uint32Array
   /** How often the query was repeated over TCP. */
   readonly #repeated: Uint8Array
@@ -85,7 +84,7 @@ export class Attempts {
     this.#repeated = new Uint8Array(capacity)
   }
 
-  /** Sends a query that has just been taken, to that server or OF_POOL. It may fail at once. */
+  /** Sends the query of a slot that was just taken, to server `only` or OF_POOL. It can call `onFailed` during the call. */
   begin(slot: number, only: number): void {
     const now = this.#options.clock.now()
     this.#made[slot] = 0
@@ -97,7 +96,7 @@ export class Attempts {
     this.#timer.arm(now, due)
   }
 
-  /** The wait has its answer: tells the pool, and ends all waiting for the query. */
+  /** Handles the answer to a wait: reports it to the pool, and ends all waits of the query. */
   answered(wait: number, server: number, servfail: boolean): void {
     const { waits, pool, clock } = this.#options
     const slot = waits.slotOf(wait)
@@ -113,7 +112,7 @@ export class Attempts {
     this.end(slot)
   }
 
-  /** An answer came that no query waits for any more, or a probe's, sent at `sentAt`. */
+  /** Handles a late answer, to a message that was sent at `sentAt` and for which no query waits, or to a probe. */
   answeredLate(socket: UpstreamSocket, servfail: boolean, sentAt: number): void {
     const { pool, clock } = this.#options
     if (socket.server >= pool.servers.length) return
@@ -122,12 +121,12 @@ export class Attempts {
     pool.answered(socket.server, servfail, socket.overTcp ? undefined : now - sentAt)
   }
 
-  /** The one server that a query may ask, or OF_POOL. */
+  /** Returns the only server that a query can ask, or OF_POOL. */
   onlyOf(slot: number): number {
     return this.#only[slot]!
   }
 
-  /** Ends all waiting for a query; answers that still come are late. */
+  /** Ends all waits of a query. Answers that still arrive are late. */
   end(slot: number): void {
     const { waits } = this.#options
     this.#deadlines.remove(slot)
@@ -138,7 +137,7 @@ export class Attempts {
     }
   }
 
-  /** Asks the query of a UDP wait once more over TCP, at the same server; false when that was done before. */
+  /** Repeats the query of a UDP wait over TCP, at the same server. Returns false if the query was repeated before. */
   repeatOverTcp(wait: number): boolean {
     const { waits, clock } = this.#options
     const slot = waits.slotOf(wait)
@@ -159,12 +158,12 @@ export class Attempts {
     if (waits.begin(slot, waits.at(slot, attempts), tcp[server]?.pick(), now)) this.#repeating++
   }
 
-  /** Everything that waits on a failed socket goes on elsewhere. */
+  /** Handles the failure of a socket: queries that wait on the socket make their next attempt. */
   fault(socket: UpstreamSocket): void {
     const { waits, clock, attempts } = this.#options
     const now = clock.now()
     this.#failedAt(socket.server, socket.overTcp, now)
-    // Taken first: the next attempts may use the same socket again.
+    // The waits are listed first, because the next attempts can use the same socket again.
     const failed: number[] = []
     for (let wait = waits.newestOf(socket.number); wait >= 0; wait = waits.olderThan(wait)) {
       failed.push(wait)
@@ -176,7 +175,7 @@ export class Attempts {
       if (isRepetition && this.#repeated[slot]! < REPEATS_PER_QUERY && this.#deadlines.has(slot)) {
         this.#repeat(slot, socket.server, now)
       }
-      // An older attempt, or the repetition, leaves the newest to go on.
+      // If an older attempt or the repetition has failed, the newest attempt continues to wait.
       const newest = wait === waits.at(slot, this.#made[slot]! - 1)
       if (this.#deadlines.has(slot) && (newest || !this.#waitsAnywhere(slot))) this.#next(slot, now)
     }
@@ -186,7 +185,7 @@ export class Attempts {
     this.#timer.stop()
   }
 
-  /** Makes the next attempt that can be sent; without one the query fails, unless an earlier attempt still waits. */
+  /** Makes the next attempt that can be sent. If none can be sent and no earlier attempt waits, the query fails. */
   #next(slot: number, now: number): void {
     const { waits, udp, tcp, attempts, inFlight, onFailed } = this.#options
     const links = inFlight.transports[slot] === OVER_TCP ? tcp : udp
@@ -240,7 +239,7 @@ export class Attempts {
     pool.failedAttempt(server)
   }
 
-  /** The newest attempt of a query has had no answer in its time. */
+  /** Counts the newest attempt of a query as failed, because it got no answer in time. */
   #failedLast(slot: number, now: number): void {
     const overTcp = this.#options.inFlight.transports[slot] === OVER_TCP
     this.#failedAt(this.#lastServers[slot]!, overTcp, now)
@@ -270,7 +269,7 @@ export class Attempts {
     this.#timer.arm(now, Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue))
   }
 
-  /** The newest attempt has had no answer in time. */
+  /** Handles an attempt that got no answer in time: makes the next attempt, if the budget allows it. */
   #overdue(slot: number, now: number): void {
     this.#failedLast(slot, now)
     this.#doubtTcp(slot, now)
@@ -279,7 +278,7 @@ export class Attempts {
     else this.counters.retriesDenied++
   }
 
-  /** Connections that have been silent for an attempt's share of the time take no more queries. */
+  /** If a query over TCP has waited `timeout / attempts`, and its connection was silent since, no new query uses the connection. */
   #doubtTcp(slot: number, now: number): void {
     const { waits, tcp, timeout, attempts, inFlight } = this.#options
     if (inFlight.transports[slot] !== OVER_TCP) return

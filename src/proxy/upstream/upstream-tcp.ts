@@ -1,16 +1,17 @@
-// TCP towards one server: one connection that is reused and pipelined (RFC 7766 6.2.1, 7), opened when first
-// needed, closed when idle. When it closes or stays silent its queries are asked again elsewhere and the next
-// query opens a new one; a silent one is kept until its queries have ended.
+// UpstreamTcp has one connection to one server, which many queries use at the same time (RFC 7766 6.2.1, 7). The first query opens
+// the connection, which closes when idle. If the connection closes or stays silent, its queries make their next attempt, and the
+// next query opens a new connection. A silent connection stays open until its queries have ended.
 
+import { MessageView } from '../../dns/message-view.ts'
 import type { Clock } from '../../core/clock.ts'
 import { FrameReader } from '../../dns/framing.ts'
 import type { ServerAddress } from './server-pool.ts'
 import type { Stream, StreamOwner, Streams } from '../sockets/streams.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 
-/** A connection without queries is closed after so many milliseconds. */
+/** A connection without queries is closed after this time, in milliseconds. */
 const IDLE_MS = 10_000
-/** Octets that wait for a server which doesn't read; beyond that queries fail at once. */
+/** The largest number of unsent octets. If a server does not read and more octets wait, further sends fail at once. */
 const UNSENT_MAX_OCTETS = 4 * 1024 * 1024
 
 export interface UpstreamTcpOptions {
@@ -26,21 +27,21 @@ export class UpstreamTcp {
   readonly counters = {
     open: 0,
     opened: 0,
-    /** Connections that ended by an error, or by the server while queries waited. */
+    /** Connections that an error or the server ended while queries waited. */
     faults: 0,
     closedIdle: 0,
     sendsDropped: 0,
   }
   readonly options: UpstreamTcpOptions
   #current: TcpSocket | undefined
-  /** Retired ones whose queries haven't ended. */
+  /** Connections that take no new queries, and whose queries have not ended. */
   readonly #draining = new Set<TcpSocket>()
 
   constructor(options: UpstreamTcpOptions) {
     this.options = options
   }
 
-  /** The connection in use, or a new one; undefined when no number is free. */
+  /** Returns the connection in use, or a new connection; undefined if no socket number is free. */
   pick(): UpstreamSocket | undefined {
     if (this.#current !== undefined) return this.#current
     const number = this.options.numbers.take()
@@ -52,7 +53,7 @@ export class UpstreamTcp {
     return this.#current
   }
 
-  /** A query sent at `sentAt` has had no answer in time: a connection that was silent since takes no more queries. */
+  /** Call it when a query that was sent at `sentAt` got no answer in time. If the connection was silent since, no new query uses it. */
   doubt(number: number, sentAt: number): void {
     const socket = this.#current
     if (socket?.number !== number || socket.receivedAt >= sentAt) return
@@ -60,20 +61,20 @@ export class UpstreamTcp {
     socket.retire()
   }
 
-  /** A connection that takes no new queries. */
+  /** Lets a connection take no new queries. */
   detach(socket: TcpSocket): void {
     if (this.#current === socket) this.#current = undefined
     this.#draining.add(socket)
   }
 
-  /** Closes the connection when it's idle. */
+  /** Closes the connection if it is idle. */
   sweep(): void {
     if (this.#current === undefined || !this.#current.isIdle(this.options.clock.now())) return
     this.counters.closedIdle++
     this.#current.close()
   }
 
-  /** Called by a connection that closed. */
+  /** A connection calls it when it has closed. */
   closed(socket: TcpSocket): void {
     if (this.#current === socket) this.#current = undefined
     this.#draining.delete(socket)
@@ -92,15 +93,16 @@ class TcpSocket implements UpstreamSocket, StreamOwner {
   readonly server: number
   readonly overTcp = true
   retired = false
-  /** When octets last came; before the first, when it was opened. */
+  /** When octets last arrived; -Infinity before the first. */
   receivedAt: number
   readonly #owner: UpstreamTcp
   readonly #stream: Stream
   readonly #reader = new FrameReader()
+  readonly #message = new MessageView()
   readonly #runFlush = (): void => this.#flush()
   #flushing = false
   #closed = false
-  /** Since when it waits for nothing; -1 while it waits. */
+  /** Since when no query waits on the connection; -1 while a query waits. */
   #idleSince: number
 
   constructor(owner: UpstreamTcp, number: number) {
@@ -155,7 +157,7 @@ class TcpSocket implements UpstreamSocket, StreamOwner {
     this.#reader.push(source, from, from + count)
     while (!this.#closed && this.#reader.next()) {
       const { buffer, offset, length } = this.#reader
-      events.onMessage(this, buffer, offset, length)
+      events.onMessage(this, this.#message.set(buffer, offset, length))
     }
   }
 
@@ -168,7 +170,7 @@ class TcpSocket implements UpstreamSocket, StreamOwner {
   }
 
   taken(): void {
-    // Answers are what counts; a server that doesn't read is found by its silence.
+    // Nothing to do: if a server does not read, its missing answers show it.
   }
 
   #flush(): void {
@@ -176,11 +178,11 @@ class TcpSocket implements UpstreamSocket, StreamOwner {
     if (!this.#closed) this.#stream.flush()
   }
 
-  /** The server closed, or the connection failed: its queries are asked again (RFC 7766 6.2.4). */
+  /** Handles the end of the connection, by the server or an error: its queries make their next attempt (RFC 7766 6.2.4). */
   #ended(): void {
     if (this.#closed) return
     if (this.#idleSince < 0) this.#owner.counters.faults++
-    // No new query may pick it; its number is freed only after its waits were ended.
+    // No new query can use the connection. Its number is freed after its waits have ended.
     this.retired = true
     this.#owner.detach(this)
     this.#owner.options.events.onFault(this)

@@ -1,26 +1,27 @@
-// UDP towards one server: many sockets at once, each bound to a random port and connected, so that the kernel
-// drops what comes from another address or port and reports "port unreachable" (RFC 5452 9.2; docs/spec/correctness
-// A1-A3, P10). Each query takes one of them at random, or those that leave together take the same: each still hides
-// behind a port and an id. A socket is renewed after 10,000 queries or 60 s; the old one stays open until its
-// queries have ended.
+// UpstreamUdp has several UDP sockets to one server. Each is bound to a random port and connected, so the kernel drops packets from
+// other addresses or ports, and reports "port unreachable" (RFC 5452 9.2; docs/spec/correctness A1-A3, P10). Each query uses a random
+// socket. Queries that are sent together use the same socket, and an attacker must still guess a port and an id for each. A socket
+// is renewed after 10,000 queries or 60 s. The old socket stays open until its queries have ended.
 
+import { MessageView } from '../../dns/message-view.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ConnectedSocket, DatagramOwner, Datagrams } from '../sockets/datagrams.ts'
 import type { RandomPool } from '../random.ts'
 import type { ServerAddress } from './server-pool.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 
-/** Sockets at once per server: an attacker must guess 5 bits more than a port's 16. */
+/** The number of sockets per server. 32 sockets add 5 bits to the 16 bits of a port that an attacker must guess. */
 export const UDP_SOCKETS_PER_SERVER = 32
-/** After so many queries or milliseconds a socket takes no new query. */
+/** After this number of queries a socket takes no new query. */
 export const RENEW_QUERIES = 10_000
+/** After this time in milliseconds a socket takes no new query. */
 export const RENEW_MS = 60_000
-/** Ports that need no privilege: 1024..65535. */
+/** The lowest port that needs no privilege. Sockets use 1024..65535. */
 const PORT_MIN = 1024
 const PORT_COUNT = 65536 - PORT_MIN
-/** The way or our own address has gone: sockets that were bound before may never work again, new ones do. */
+/** Errors after which the route or the local address is gone. Bound sockets can then fail forever, but new sockets work. */
 const WAY_LOST = /^(?:EINVAL|EADDRNOTAVAIL|ENETUNREACH|ENETDOWN|ENODEV)$/
-/** Random ports tried before giving up; with half of all ports taken 1 in 65,536 fails. */
+/** How many random ports are tried. If half of all ports are in use, 1 of 65,536 sockets cannot be opened. */
 const BIND_TRIES = 16
 
 export interface UpstreamUdpOptions {
@@ -30,7 +31,7 @@ export interface UpstreamUdpOptions {
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
   readonly address: ServerAddress
-  /** Its index in the pool. */
+  /** The server's number. */
   readonly server: number
   readonly sockets?: number
   readonly renewQueries?: number
@@ -39,17 +40,17 @@ export interface UpstreamUdpOptions {
 
 export class UpstreamUdp {
   readonly counters = {
-    /** Sockets open now, renewed ones that still wait included. */
+    /** Sockets that are open now, including old sockets whose queries have not ended. */
     open: 0,
     opened: 0,
-    /** Random ports that were taken. */
+    /** Random ports that were in use. */
     portsTaken: 0,
-    /** Sockets that couldn't be made. */
+    /** Sockets that could not be opened. */
     openFailures: 0,
     sendsDropped: 0,
     /** Errors that the kernel reported (ICMP). */
     socketErrors: 0,
-    /** Answers lost because a socket's buffer was full, as of the last sweep. */
+    /** Answers that were lost because a receive buffer was full, up to the last sweep. */
     kernelDrops: 0,
   }
   readonly options: UpstreamUdpOptions
@@ -57,10 +58,10 @@ export class UpstreamUdp {
   readonly #draining = new Set<UdpSocket>()
   readonly #renewQueries: number
   readonly #renewMs: number
-  /** The socket of the turn of `#turn`. */
+  /** The socket that was chosen when `datagrams.turn` was `#turn`. */
   #current: UdpSocket | undefined
   #turn = -1
-  /** Kernel drops of sockets that have closed. */
+  /** The kernel drops of sockets that are closed. */
   #closedDrops = 0
 
   constructor(options: UpstreamUdpOptions) {
@@ -71,7 +72,7 @@ export class UpstreamUdp {
     this.#renewMs = options.renewMs ?? RENEW_MS
   }
 
-  /** A socket at random, new or renewed if need be; undefined when none can be opened. */
+  /** Returns a random socket, which is opened or renewed if necessary; undefined if no socket can be opened. */
   pick(): UpstreamSocket | undefined {
     const { turn } = this.options.datagrams
     const current = this.#current
@@ -99,7 +100,7 @@ export class UpstreamUdp {
     return socket
   }
 
-  /** Closes sockets that are over age, so that an idle daemon keeps no port open. */
+  /** Closes sockets that are too old, so an idle daemon keeps no port open. */
   sweep(): void {
     for (let place = 0; place < this.#sockets.length; place++) {
       const socket = this.#sockets[place]
@@ -111,14 +112,14 @@ export class UpstreamUdp {
     this.counters.kernelDrops = drops
   }
 
-  /** The way that all sockets were opened for is gone: queries take new ones. */
+  /** Retires all sockets, because their route is gone. New queries open new sockets. */
   abandon(): void {
     for (const [place, socket] of this.#sockets.entries()) {
       if (socket !== undefined) this.#retire(place, socket)
     }
   }
 
-  /** Called by a socket that closed. */
+  /** A socket calls it when it has closed. */
   closed(socket: UdpSocket): void {
     this.#draining.delete(socket)
     this.#closedDrops += socket.kernelDrops
@@ -175,10 +176,11 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
   readonly server: number
   readonly overTcp = false
   readonly openedAt: number
-  /** Queries sent so far. */
+  /** The number of queries that were sent on the socket. */
   queries = 0
   retired = false
   readonly #owner: UpstreamUdp
+  readonly #message = new MessageView()
   #socket: ConnectedSocket | undefined
   #closed = false
 
@@ -194,7 +196,7 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
     return this.#socket?.kernelDrops ?? 0
   }
 
-  /** Binds and connects; the error code when that fails. */
+  /** Binds and connects. Returns undefined on success, or the error code. */
   open(server: ServerAddress, port: number): string | undefined {
     const socket = this.#owner.options.datagrams.connect(server, port, this)
     if (typeof socket === 'string') return socket
@@ -207,7 +209,7 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
   }
 
   received(source: Uint8Array, offset: number, length: number): void {
-    this.#owner.options.events.onMessage(this, source, offset, length)
+    this.#owner.options.events.onMessage(this, this.#message.set(source, offset, length))
   }
 
   fault(code: string): void {

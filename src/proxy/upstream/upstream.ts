@@ -1,10 +1,9 @@
-// Forwards queries to the configured servers and hands back what they answer, in batches. A query that came
-// over TCP goes over TCP (RFC 5625 4.4.1). A message is an answer only if its socket, id and question match
-// (docs/spec/semantics 4; a connected socket vouches for the addresses); anything else is dropped and counted, the wait goes on, and
-// the query is asked once more over TCP [F1, A4, A5]. What comes after a query has ended is dropped [A14].
-//
-// The composition of in-flight table (who asked what), coalescing (who asked the same), waits (which socket waits
-// for which id), attempts (when to ask whom), the servers' health and sockets. Nothing is allocated per query.
+// Upstream forwards queries to servers, and delivers their answers in batches. A query over TCP is forwarded over TCP (RFC 5625
+// 4.4.1). A message is an answer only if its socket, id and question match (docs/spec/semantics 4); the socket is connected, so the
+// kernel checks the addresses. Any other message is dropped and counted, and the wait continues. If such a message has the id or the
+// question of a query that waits on this UDP socket, Upstream repeats that query once over TCP. A message after the end of its query is
+// dropped (docs/spec/correctness F1, A4, A5, A14).
+// Upstream consists of InFlightTable, Coalescing, Waits, Attempts, ServerPool and ServerLinks. It allocates nothing per query.
 
 import type { Clock } from '../../core/clock.ts'
 import type { EndpointId, Generation } from '../../core/ids.ts'
@@ -12,13 +11,17 @@ import { invariant } from '../../core/invariant.ts'
 import { FLAG_QR, MASK_RCODE, RCODE_SERVFAIL } from '../../dns/codes.ts'
 import type { QueryView } from '../../dns/query.ts'
 import { HEADER_OCTETS, u16 } from '../../dns/wire.ts'
-import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from '../messages/answer-batch.ts'
+import {
+  Delivery,
+  FAILED_TIMEOUT,
+  type AnswerBatch,
+  type FailureBatch,
+} from '../messages/answer-batch.ts'
 import type { AskedServers } from './asked-servers.ts'
 import { Attempts } from './attempts.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import { Coalescing } from './coalescing.ts'
-import { Delivery } from '../messages/delivery.ts'
-import { MessageView } from '../messages/message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import { CLIENT_FULL, InFlightTable, TABLE_FULL } from '../messages/in-flight.ts'
 import { Probes } from './probes.ts'
 import { RandomPool, type RandomSource } from '../random.ts'
@@ -39,8 +42,9 @@ export interface UpstreamLimits {
   readonly timeout: number
   /** `upstreams.attempts`, 1..200. */
   readonly attempts: number
-  /** `limits.queries-in-flight` and `limits.queries-in-flight-per-client`. */
+  /** `limits.queries-in-flight`. */
   readonly inFlight: number
+  /** `limits.queries-in-flight-per-client`. */
   readonly inFlightPerClient: number
 }
 
@@ -54,32 +58,32 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
 export interface UpstreamOptions {
   readonly clock: Clock
   readonly random: RandomSource
-  /** At least one. */
+  /** The servers of the pool, at least one. */
   readonly servers: readonly ServerAddress[]
-  /** Where clients choose the server: which one each asked. */
+  /** The servers that clients asked; undefined if clients cannot choose the server. */
   readonly asked?: AskedServers | undefined
-  /** Accepted answers; each slot is released by the receiver once its client is answered. */
+  /** Receives accepted answers. The receiver must release each slot when its client is answered. */
   readonly onAnswers: (answers: AnswerBatch) => void
-  /** Queries that ended without an answer; likewise. */
+  /** Receives queries that ended without an answer. The receiver must release each slot. */
   readonly onFailures: (failures: FailureBatch) => void
   readonly limits?: UpstreamLimits
-  /** What carries TCP; default Node's sockets. */
+  /** The TCP sockets; by default Node's. */
   readonly streams?: Streams
-  /** What carries UDP; likewise. */
+  /** The UDP sockets; by default Node's. */
   readonly datagrams?: Datagrams
   readonly udp?: UdpSocketOptions
 }
 
-/** `full` and `client-full`: a bound forbids it, and the client gets SERVFAIL (docs/spec/semantics 6). */
+/** `full` and `client-full`: a bound was reached, and the client gets SERVFAIL (docs/spec/semantics 6). */
 export type ForwardResult = 'forwarded' | 'full' | 'client-full'
 
-/** `. NS IN`, recursion desired (RFC 1035 4.1); the id is the sender's. */
+/** The query `. NS IN` with recursion desired (RFC 1035 4.1). `send` sets the id. */
 const ROOT_NS_QUERY = Uint8Array.of(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1)
 
 export class Upstream {
   readonly inFlight: InFlightTable
   readonly pool: ServerPool
-  /** By server, those of the pool first; their counters are theirs. */
+  /** The UDP links by server. Servers of the pool come first. */
   readonly udp: readonly UpstreamUdp[]
   readonly tcp: readonly UpstreamTcp[]
   readonly links: ServerLinks
@@ -87,27 +91,27 @@ export class Upstream {
   readonly attempts: Attempts
   readonly probes: Probes
   readonly counters = {
-    /** Queries taken; `coalesced` of them were not asked, their answer is another's copy. */
+    /** Queries that were forwarded, or joined a query that was forwarded. */
     forwarded: 0,
+    /** Queries among these that follow another query and get a copy of its answer. */
     coalesced: 0,
     refusedFull: 0,
     refusedClientFull: 0,
     answers: 0,
     timeouts: 0,
     socketFailures: 0,
-    /** Messages with an id that the socket doesn't wait for: wrong, or far too late. */
+    /** Messages with an id for which the socket does not wait: forged, wrong or far too late. */
     unexpected: 0,
-    /** Answers to attempts that no query waits for any more, and to probes. */
+    /** Answers to probes, and answers for which no query waits any more. */
     late: 0,
-    /** Messages with the id of a wait that are no reply to its question. */
+    /** Messages with the id of a waiting query that are no reply to its question. */
     mismatched: 0,
   }
   readonly #coalescing: Coalescing
   readonly #numbers = new SocketNumbers()
   readonly #delivery: Delivery
   readonly #view = new SlotView()
-  readonly #message = new MessageView()
-  /** 1 once the slot was handed to the pipeline. */
+  /** 1 if the slot's query has its answer or failure. */
   readonly #handed: Uint8Array
   readonly #repeat = (wait: number): boolean => this.attempts.repeatOverTcp(wait)
 
@@ -141,7 +145,7 @@ export class Upstream {
       random,
       inFlight: this.inFlight,
       numbers: this.#numbers,
-      // One wait more than attempts: the repetition over TCP after a mismatch.
+      // The additional wait is for the repetition over TCP after a mismatch.
       width: limits.attempts + 1,
     })
     this.attempts = new Attempts({
@@ -164,8 +168,8 @@ export class Upstream {
   }
 
   /**
-   * Forwards entry `index` of a batch, read into `query` with status 'ok'. It ends in exactly one entry of
-   * `onAnswers` or `onFailures`, never before this call has returned.
+   * Forwards the query at `index` of the batch. `query` is the view of this query, and its read returned 'ok'. A forwarded query ends
+   * with exactly one answer or failure in `onAnswers` or `onFailures`, after this call has returned.
    */
   forward(
     batch: MessageBatch,
@@ -202,8 +206,8 @@ export class Upstream {
   }
 
   /**
-   * Takes a slot for a query whose answer or failure is known already: no server is asked, and the slot is released as
-   * after `forward`. TABLE_FULL or CLIENT_FULL where a bound forbids it.
+   * Takes a slot for a query whose answer or failure is already known, without asking a server. The slot must be released as after
+   * `forward`. Returns the slot, or TABLE_FULL or CLIENT_FULL at a bound.
    */
   takeAnswered(
     batch: MessageBatch,
@@ -217,14 +221,14 @@ export class Upstream {
     return slot
   }
 
-  /** Frees a slot that came with an answer or a failure, once its client has been answered. */
+  /** Frees the slot of an answer or a failure. Call it when its client has been answered. */
   release(slot: number): void {
     invariant(this.#handed[slot] === 1, 'a slot is released after its query has ended', slot)
     this.#handed[slot] = 0
     this.inFlight.release(slot)
   }
 
-  /** Closes all sockets at once. Queries in flight end without a call. */
+  /** Closes all sockets at once. Queries in flight end without a call of `onAnswers` or `onFailures`. */
   stop(): void {
     this.attempts.stop()
     this.probes.stop()
@@ -233,25 +237,24 @@ export class Upstream {
 
   #events(): UpstreamEvents {
     return {
-      onMessage: (socket, octets, offset, length) => this.#receive(socket, octets, offset, length),
+      onMessage: (socket, message) => this.#receive(socket, message),
       onFault: (socket) => this.attempts.fault(socket),
       isWaiting: (number) => this.waits.countOf(number) > 0,
     }
   }
 
-  #receive(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): void {
-    const wait = length < 2 ? -1 : this.waits.find(socket.number, u16(octets, offset))
+  #receive(socket: UpstreamSocket, message: MessageView): void {
+    const { octets, offset } = message
+    const wait = message.length < 2 ? -1 : this.waits.find(socket.number, u16(octets, offset))
     if (wait < 0) {
-      if (this.#isLate(socket, octets, offset, length)) this.counters.late++
+      if (this.#isLate(socket, message)) this.counters.late++
       else this.counters.unexpected++
-      // A guess may hit the id of a late one.
-      if (!socket.overTcp) {
-        this.waits.repeatGuessed(socket.number, octets, offset, length, this.#repeat)
-      }
+      // Even a message with the id of a late answer can be a guess, so `repeatGuessed` gets late and unexpected messages.
+      if (!socket.overTcp) this.waits.repeatGuessed(socket.number, message, this.#repeat)
       return
     }
     const slot = this.waits.slotOf(wait)
-    if (!this.#view.isReply(this.inFlight, slot, octets, offset, length)) {
+    if (!this.#view.isReply(this.inFlight, slot, message)) {
       this.counters.mismatched++
       this.attempts.repeatOverTcp(wait)
       return
@@ -260,7 +263,6 @@ export class Upstream {
     this.counters.answers++
     const chosen = this.attempts.onlyOf(slot)
     this.#coalescing.end(slot)
-    const message = this.#message.set(octets, offset, length)
     for (let asker = slot; asker >= 0;) {
       const next = this.#coalescing.followerOf(asker)
       this.#handed[asker] = 1
@@ -270,8 +272,8 @@ export class Upstream {
     this.links.end(chosen)
   }
 
-  /** Whether this is an answer that no query waits for any more, or a probe's; its server lives. */
-  #isLate(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): boolean {
+  /** Returns true if the message answers a probe, or a query that has ended. The pool then notes that the server works. */
+  #isLate(socket: UpstreamSocket, { octets, offset, length }: MessageView): boolean {
     if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
     const sentAt = this.waits.late.take(socket.number, u16(octets, offset))
     if (sentAt < 0) return false

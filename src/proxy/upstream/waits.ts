@@ -1,8 +1,7 @@
-// What each upstream socket waits for: (socket, id) -> the slot in flight. A query leaves on a socket under a random
-// id that is free there, and waits for that id until its answer comes or the wait ends. A slot can wait on several
-// sockets at once, one per attempt (an earlier server may still answer while the next is asked), so a wait is
-// numbered slot * width + attempt. Ids are unique per socket (RFC 7766 6.2.1), so a reply finds at most one wait.
-// Add, find and remove are O(1); nothing is allocated per query.
+// Waits maps (socket, id) to the slot that waits for this answer. A query is sent on a socket with a random id that no other wait of
+// the socket has. The wait lasts until the answer arrives or `end` is called. A slot can have several waits, one per attempt, because
+// an earlier server can still answer after the next server was asked. The number of a wait is slot * width + attempt. Ids are unique
+// per socket (RFC 7766 6.2.1), so a reply matches at most one wait. `add`, `find` and `remove` are O(1). A query allocates nothing.
 
 import type { Clock } from '../../core/clock.ts'
 import { invariant } from '../../core/invariant.ts'
@@ -10,6 +9,7 @@ import { nameLength } from '../../core/name.ts'
 import { hashOctets } from '../../core/tables/keyed-hash.ts'
 import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import { questionEquals } from '../../dns/match.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import { HEADER_OCTETS, readName, u16 } from '../../dns/wire.ts'
 import { hashQuestion, type InFlightTable } from '../messages/in-flight.ts'
 import { SlotView } from '../messages/slot-view.ts'
@@ -17,9 +17,9 @@ import type { RandomPool } from '../random.ts'
 import { UPSTREAM_SOCKETS_MAX, type SocketNumbers, type UpstreamSocket } from './upstream-socket.ts'
 
 const MIX = 0x9e3779b1
-/** Draws of an id that isn't in flight on the socket: with half of all ids in flight 1 query in 2^32 fails. */
+/** How many random ids are tried. If half of the ids of a socket are in use, 1 query in 2^32 fails. */
 const ID_TRIES = 32
-/** Waits of a socket that are compared with a guess, newest first. */
+/** The number of waits of a socket that are compared with a guess, newest first. */
 const GUESSES_MAX = 256
 
 export interface WaitsParts {
@@ -27,20 +27,20 @@ export interface WaitsParts {
   readonly random: RandomPool
   readonly inFlight: InFlightTable
   readonly numbers: SocketNumbers
-  /** Waits that one slot can have. */
+  /** The largest number of waits of one slot. */
   readonly width: number
 }
 
 export class Waits {
   readonly counters = {
-    /** Queries sent, all attempts and repetitions. */
+    /** Queries that were sent over UDP, including all attempts. */
     sentUdp: 0,
     sentTcp: 0,
-    /** Attempts that found no socket or no free id, or whose send was refused. */
+    /** Attempts without a socket or a free id, or whose send failed. */
     unsendable: 0,
   }
   readonly width: number
-  /** Answers to waits that ended without one, and to probes. */
+  /** The answers that can still arrive to ended waits and to probes. */
   readonly late = new LateAnswers()
   readonly #clock: Clock
   readonly #random: RandomPool
@@ -51,10 +51,10 @@ export class Waits {
   readonly #ids: Uint16Array
   /** When each wait began, in the clock's milliseconds. */
   readonly #since: Float64Array
-  /** Waits in the same hash bucket. */
+  /** The waits of each hash bucket. */
   readonly #buckets: LinkedRows
   readonly #mask: number
-  /** Waits on the same socket, newest first. */
+  /** The waits of each socket, newest first. */
   readonly #bySocket: LinkedRows
   readonly #countBySocket: number[] = []
   readonly #view = new SlotView()
@@ -78,7 +78,7 @@ export class Waits {
     this.#bySocket = new LinkedRows(waits, UPSTREAM_SOCKETS_MAX)
   }
 
-  /** The wait of a slot's attempt 0..width-1. */
+  /** Returns the wait of a slot's attempt 0..width-1. */
   at(slot: number, attempt: number): number {
     return slot * this.width + attempt
   }
@@ -95,12 +95,12 @@ export class Waits {
     return this.#active[wait] === 1
   }
 
-  /** The socket that a wait is on. */
+  /** Returns the socket of a wait. */
   socketOf(wait: number): UpstreamSocket | undefined {
     return this.#numbers.get(this.#sockets[wait]!)
   }
 
-  /** The active wait of that socket and id, or -1. */
+  /** Returns the active wait with this socket and id, or -1. */
   find(socket: number, id: number): number {
     let wait = this.#buckets.first(this.#bucket(socket, id))
     while (wait !== NO_ROW && (this.#ids[wait] !== id || this.#sockets[wait] !== socket)) {
@@ -109,22 +109,22 @@ export class Waits {
     return wait
   }
 
-  /** The newest wait on a socket, or -1. */
+  /** Returns the newest wait on a socket, or -1. */
   newestOf(socket: number): number {
     return this.#bySocket.first(socket)
   }
 
-  /** The wait on the same socket that began before this one, or -1. */
+  /** Returns the wait on the same socket that began before `wait`, or -1. */
   olderThan(wait: number): number {
     return this.#bySocket.after(wait)
   }
 
-  /** How many waits a socket has. */
+  /** Returns the number of waits on a socket. */
   countOf(socket: number): number {
     return this.#countBySocket[socket] ?? 0
   }
 
-  /** Sends the query of a slot and waits for its answer; false when the query can't be sent. */
+  /** Sends the query of a slot, and begins the wait for its answer. Returns false if the query cannot be sent. */
   begin(slot: number, wait: number, socket: UpstreamSocket | undefined, now: number): boolean {
     const inFlight = this.#inFlight
     const id = socket === undefined ? -1 : this.#freeId(socket.number)
@@ -142,7 +142,7 @@ export class Waits {
     return true
   }
 
-  /** Sends a message for whose answer no query waits; false when it can't be sent. */
+  /** Sends a probe, for whose answer no query waits. Returns false if it cannot be sent. */
   probe(socket: UpstreamSocket | undefined, octets: Uint8Array): boolean {
     const id = socket === undefined ? -1 : this.#freeId(socket.number)
     if (socket === undefined || id < 0) return false
@@ -151,7 +151,7 @@ export class Waits {
     return true
   }
 
-  /** Ends a wait. `mayAnswer`: its answer may still come, and is a late one then. */
+  /** Ends a wait. `mayAnswer`: the answer can still arrive, and is then a late answer. */
   end(wait: number, mayAnswer: boolean): void {
     const socket = this.#sockets[wait]!
     if (mayAnswer) this.late.expect(socket, this.#ids[wait]!, this.#since[wait]!)
@@ -159,7 +159,7 @@ export class Waits {
     if (this.countOf(socket) === 0) this.#numbers.get(socket)?.drained()
   }
 
-  /** Starts a wait. The socket must not wait for that id already. */
+  /** Begins a wait. The socket must have no wait with this id. */
   add(wait: number, socket: number, id: number, now: number): void {
     invariant(!this.isActive(wait), 'an attempt waits once')
     this.#active[wait] = 1
@@ -182,17 +182,12 @@ export class Waits {
   }
 
   /**
-   * A reply with an unknown id that names a question in flight on its socket counts as a guess at that question [A4].
-   * Calls `repeat` with each wait that the message guesses at, until one call returns true. Looks at the newest
-   * waits of the socket only, and compares hashes first: a flood costs a parse and a short walk.
+   * Handles a reply with an unknown id. If it has the question of a wait on its socket, it can be an attacker's guess [A4]. Calls
+   * `repeat` with each such wait, until a call returns true. Only the newest GUESSES_MAX waits of the socket are checked, and their
+   * hashes are compared first. So a message of a flood costs one parse and a short loop.
    */
-  repeatGuessed(
-    socket: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    repeat: (wait: number) => boolean,
-  ): void {
+  repeatGuessed(socket: number, message: MessageView, repeat: (wait: number) => boolean): void {
+    const { octets, offset, length } = message
     if (length < HEADER_OCTETS) return
     const end = offset + length
     const behind = readName(octets, offset, end, offset + HEADER_OCTETS, this.#name)
@@ -204,11 +199,11 @@ export class Waits {
       const slot = this.slotOf(wait)
       if (this.#inFlight.questionHashes[slot] !== hash) continue
       this.#view.read(this.#inFlight, slot)
-      if (questionEquals(octets, offset, length, this.#view) && repeat(wait)) return
+      if (questionEquals(message, this.#view) && repeat(wait)) return
     }
   }
 
-  /** A random id that the socket doesn't wait for, or -1. */
+  /** Returns a random id that no wait of the socket has, or -1. */
   #freeId(socket: number): number {
     for (let i = 0; i < ID_TRIES; i++) {
       const id = this.#random.uint16()
@@ -222,28 +217,28 @@ export class Waits {
   }
 }
 
-/** Late answers expected at once; a power of two. Twice what 1,000 ended attempts a second leave open in 4 s. */
+/** The number of late answers that can be expected; a power of two. It is twice the 1,000 ended attempts per second times 4 s. */
 const LATE_SIZE = 8192
 const NEVER = -1
 
 /**
- * Answers that may still come though no query waits for them: of attempts that another one overtook or that ran out of
- * time, and of probes. A late answer shows that a server lives and how long it takes, nothing else: no client
- * sees it and nothing is learned from it. A direct-mapped table of (socket, id): a newer entry replaces an older one,
- * and a lost entry makes a server look slow or silent a little longer.
+ * LateAnswers remembers the messages whose answers can still arrive although no query waits: attempts that a faster answer or the
+ * deadline ended, and probes. A late answer shows only that a server works and how long it takes. No client gets it, and namegate
+ * does not learn from it. The table has one place per hash of (socket, id), so a newer message can overwrite an older one. Then a
+ * server looks slow or silent a little longer.
  */
 export class LateAnswers {
   readonly #keys = new Uint32Array(LATE_SIZE)
   readonly #sentAt = new Float64Array(LATE_SIZE).fill(NEVER)
 
-  /** An answer with that id may come on that socket to what was sent at `sentAt` (the clock's ms). */
+  /** Remembers that an answer with this id can arrive on this socket. `sentAt`: when the message was sent, in the clock's milliseconds. */
   expect(socket: number, id: number, sentAt: number): void {
     const at = latePlace(socket, id)
     this.#keys[at] = lateKey(socket, id)
     this.#sentAt[at] = sentAt
   }
 
-  /** When the question was sent whose answer has come now; negative when none was expected. */
+  /** Handles an answer. Returns when its message was sent, or a negative number if no answer was expected. */
   take(socket: number, id: number): number {
     const at = latePlace(socket, id)
     if (this.#keys[at] !== lateKey(socket, id)) return NEVER
@@ -253,7 +248,7 @@ export class LateAnswers {
   }
 }
 
-/** Socket numbers and ids have 16 bits each. */
+/** Returns one number for a socket number and an id, which have 16 bits each. */
 function lateKey(socket: number, id: number): number {
   return ((socket << 16) | id) >>> 0
 }

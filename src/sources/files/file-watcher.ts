@@ -1,39 +1,39 @@
-// Looks at the files of all sources: every 100 ms while they change, every 5 s while they rest, and at once when a folder
-// reports a change. A look costs a few system calls for every file, which is most of what an idle daemon does.
+// Looks at the files of all sources: every 100 ms while they change, every 5 s while they do not, and at once when a folder reports a
+// change. A look costs a few system calls for every file. This is most of what an idle daemon does.
 
 import type { Config } from '../../config/config.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
-import { SourceAges, type SourceAgesOptions, type SourceKind } from '../source-ages.ts'
+import { SourceAges, type OnSilence, type SourceKind } from '../source-ages.ts'
 import { FolderWatcher } from './folder-watcher.ts'
 import type { SourceFiles } from './source-files.ts'
 
-/** Between two looks while files change, */
+/** Time between two looks while files change. */
 const BUSY_MS = 100
-/** between two looks once nothing has changed for `PATIENCE_MS`, where some changes are not reported, */
+/** Time between two looks when nothing has changed for `PATIENCE_MS` and some changes are not reported. */
 const QUIET_MS = 400
-/** and where every change is reported: a second line of defence. */
+/** Time between two looks when nothing has changed for `PATIENCE_MS` and every change is reported. Finds a change without a report. */
 const REPORTED_MS = 5000
 const PATIENCE_MS = 10_000
 
-/** The longest part of a look in one turn of the event loop. */
+/** How long a look takes in one turn of the event loop. The rest follows in the next turn. */
 const SLICE_MS = 2
 
-/** Files of any kind, as far as they are watched. */
+/** The part of SourceFiles that FileWatcher uses. */
 type WatchedFiles = Pick<
   SourceFiles<unknown>,
   'files' | 'forget' | 'isReachable' | 'poll' | 'scan' | 'unsettled'
 >
 
-/** What a look found; `unfinished`: it continues in the next turn; `done`: no further look is needed. */
+/** What a look found. `unfinished`: the look continues in the next turn. `done`: no further look is needed. */
 type Look = 'changing' | 'quiet' | 'done' | 'unfinished'
 
 export interface FileWatcherOptions {
   readonly config: Pick<Config, 'endpoints' | 'policies' | 'resources' | 'sources'>
   readonly clock: Clock
   readonly files: Readonly<Record<SourceKind, WatchedFiles>>
-  /** Files were read that may ask for something else than before. */
+  /** Called when files were read whose items can differ from before. */
   readonly onChanged: () => void
-  readonly onSilence: SourceAgesOptions['onChange']
+  readonly onSilence: OnSilence
 }
 
 export class FileWatcher {
@@ -43,7 +43,7 @@ export class FileWatcher {
   #folders: FolderWatcher | undefined
   #timer: Timer | undefined
   #changedAt = 0
-  /** Whether something changed since the last look. */
+  /** True if something has changed since the last look. */
   #hasChanged = true
   #isSlow = false
 
@@ -51,7 +51,7 @@ export class FileWatcher {
     const { config, clock, files, onSilence } = options
     this.#options = options
     this.#all = Object.values(files)
-    this.ages = new SourceAges({ clock, maxAgeMs: config.sources.maxAgeMs, onChange: onSilence })
+    this.ages = new SourceAges(clock, config.sources.maxAgeMs, onSilence)
   }
 
   get isRunning(): boolean {
@@ -68,14 +68,14 @@ export class FileWatcher {
     this.#folders?.close()
   }
 
-  /** Reads every file again, changed or not, once it has settled. */
+  /** Makes the daemon read every file again, also unchanged files. */
   reload(): void {
     for (const files of this.#all) files.forget()
     this.#look()
     if (!this.isRunning) this.#start()
   }
 
-  /** After a look at every file: notes which sources were reachable. */
+  /** Notes which sources could be read in the last look at all files. */
   noteAges(): void {
     const { policies, endpoints, resources } = this.#options.files
     this.ages.update([
@@ -97,7 +97,7 @@ export class FileWatcher {
     if (this.#hasChanged) this.#changedAt = now
     this.#hasChanged = false
     const isSlow = now - this.#changedAt >= PATIENCE_MS
-    // Folders that came while the looks were frequent are watched from here on.
+    // Watches the folders again, because folders may have been made while the looks were frequent.
     if (isSlow && !this.#isSlow) this.#watchFolders()
     this.#isSlow = isSlow
     const slow = this.#folders?.reportsAll === true ? REPORTED_MS : QUIET_MS
@@ -121,7 +121,7 @@ export class FileWatcher {
     const changed = this.#all.map((files) => files.poll()).includes(true)
     this.noteAges()
     if (changed) this.#options.onChanged()
-    // Without `policies.watch`, the looks after SIGHUP continue until every change has settled.
+    // Without `policies.watch`, the looks after SIGHUP continue until no change waits for its quiet time.
     if (changed || this.#all.some(({ unsettled }) => unsettled)) return 'changing'
     return this.#options.config.policies.watch ? 'quiet' : 'done'
   }
@@ -135,7 +135,7 @@ export class FileWatcher {
     this.#folders = new FolderWatcher(paths, () => this.#wake())
   }
 
-  /** A folder reported a change. */
+  /** Called when a folder reports a change. */
   #wake(): void {
     this.#hasChanged = true
     if (!this.#isSlow || this.#timer === undefined) return

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const PARTS = ['bin', 'package.json', 'dist/src', 'build/Release', 'build/namegate.bpf.o']
+const PARTS = ['bin', 'package.json', 'dist', 'build/Release', 'build/namegate.bpf.o']
 
 export interface Release {
   readonly folder: string

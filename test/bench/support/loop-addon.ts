@@ -206,7 +206,7 @@ export class LoopAddon implements UdpAddon {
     }
   }
 
-  takeNews(): number {
+  takeReports(): number {
     return 0
   }
 

@@ -6,14 +6,14 @@ import { systemClock } from '../../../src/core/clock.ts'
 import type { Pattern } from '../../../src/policy/match/pattern.ts'
 import { parseMatchPattern } from '../../../src/policy/match/pattern.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
-import { Backlog } from '../../../src/proxy/pipeline/backlog.ts'
+import { Admission } from '../../../src/proxy/pipeline/admit.ts'
 import { ClientEndpoints } from '../../../src/proxy/pipeline/client-endpoints.ts'
 import { AnswerSettings } from '../../../src/proxy/pipeline/answer-settings.ts'
 import { Stripping } from '../../../src/proxy/pipeline/stripping.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
+import { BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { Judge } from '../../../src/proxy/pipeline/judge.ts'
 import { Learner, type LearnerOptions } from '../../../src/proxy/pipeline/learner.ts'
-import { Pipeline } from '../../../src/proxy/pipeline/pipeline.ts'
+import { Settlement } from '../../../src/proxy/pipeline/settle.ts'
 import { ProxyFlows } from '../../../src/proxy/pipeline/proxy-flows.ts'
 import { systemRandom } from '../../../src/proxy/random.ts'
 import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'
@@ -27,7 +27,8 @@ const ZONES = [0, 1, 2, 3].map((zone) => `*.z${zone}.bench.test`)
 
 export interface Path {
   readonly addon: LoopAddon
-  readonly pipeline: Pipeline
+  readonly admission: Admission
+  readonly settlement: Settlement
   readonly world: World
   stop(): void
 }
@@ -39,15 +40,15 @@ export function mkPath(): Path {
   const clock = systemClock
   const addon = new LoopAddon()
   const datagrams = new NativeDatagrams({ addon, clock })
-  const collector = new BatchCollector({ clock, onBatch: (batch) => pipeline.admit(batch) })
+  const collector = new BatchCollector({ clock, onBatch: (batch) => admission.admit(batch) })
   datagrams.fill(collector)
   const upstream = new Upstream({
     clock,
     random: systemRandom,
     servers: [{ family: 4, address: '192.0.2.53', port: 53 }],
     datagrams,
-    onAnswers: (answers) => pipeline.settle(answers),
-    onFailures: (failures) => pipeline.fail(failures),
+    onAnswers: (answers) => settlement.settle(answers),
+    onFailures: (failures) => settlement.fail(failures),
   })
   const { inFlight } = upstream
   const listener = datagrams.listen({
@@ -64,38 +65,49 @@ export function mkPath(): Path {
     committer: core.committer,
     guard: core.guard,
     selectorLabels: core.selectorLabels,
-    settings: new AnswerSettings({
-      policies: world.policies,
-      defaults: { minTtl: 5, grace: 60, cnameMatch: 'question', svcb: 'learn' },
+    settings: new AnswerSettings(world.policies, {
+      minTtl: 5,
+      grace: 60,
+      cnameMatch: 'question',
+      svcb: 'learn',
     }),
     maxTtl: 86_400,
   })
-  const pipeline = new Pipeline({
-    registry,
+  const shared = {
     clients: new ClientEndpoints({
       registry,
       datapath: core.datapath,
       ipcache: core.ipcache,
       isNodeAudited: () => false,
     }),
-    backlog: new Backlog({ clock }),
+    judge: new Judge({
+      verdicts: world.policies.dnsVerdicts,
+      selectorLabels: core.selectorLabels,
+    }),
+    upstream,
+    responder: new Responder({ udp: [listener], tcp, inFlight }),
+    flows: new ProxyFlows({ ring: new FlowRing(), clock, inFlight }),
+  }
+  const admission = new Admission({
+    ...shared,
+    clock,
     unknown: { hold: () => 'no-wait' },
     onUnknown: 'refuse',
-    judge: new Judge({ verdicts: world.policies.dnsVerdicts }),
+    isReady: () => true,
+    denyResponse: 'refused',
+  })
+  const settlement = new Settlement({
+    ...shared,
+    registry,
     learner,
     committer: core.committer,
-    upstream,
     releases: new ReleaseQueue({
       clock,
       inFlight,
       committer: core.committer,
       limitMs: 100,
-      onSettle: (answers, isLast) => pipeline.settleHeld(answers, isLast),
+      onSettle: (answers, isLast) => settlement.settleHeld(answers, isLast),
     }),
-    responder: new Responder({ udp: [listener], tcp, inFlight }),
-    flows: new ProxyFlows({ ring: new FlowRing(), clock, inFlight }),
-    isReady: () => true,
-    denyResponse: 'refused',
     onLimit: 'servfail',
     onDegraded: 'release',
     stripping: new Stripping({
@@ -104,7 +116,8 @@ export function mkPath(): Path {
       dns: { guard: 'pass', onDegraded: 'release' },
     }),
   })
-  return { addon, pipeline, world, stop: () => (upstream.stop(), datagrams.stop()) }
+  const stop = (): void => (upstream.stop(), datagrams.stop())
+  return { addon, admission, settlement, world, stop }
 }
 
 class MarkedLearner extends Learner {

@@ -42,7 +42,7 @@ export function mkEbpf(): { readonly datapath: Datapath; remove(): void } | unde
   const posix = loadPosix()
   const pinPath = `/sys/fs/bpf/ng-bench-${process.pid}`
   const bounds = { connectionsPerEndpoint: 65_536, connections: 524_288, endpointsMax: 10_000 }
-  const shared = { bpf, posix, pinPath, ...bounds, ...IDLE }
+  const shared = { bpf, posix, pinPath, isInUse: () => false, ...bounds, ...IDLE }
   const datapath = new EbpfDatapath(shared)
   return { datapath, remove: () => void detachAll(bpf, pinPath) }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { readExecArguments } from '../../../src/cli/commands/exec.ts'
+import { parsePublish, readExecArguments } from '../../../src/cli/exec/arguments.ts'
 import { parseAllow } from '../../../src/policy/allow-line.ts'
 import { namegate, runCommand } from '../../support/nodes/command.ts'
 
@@ -86,5 +86,24 @@ test('docs/exec.md and the help show command lines that are taken', async () => 
     assert.ok(given.command.length > 0, line)
     for (const allow of given.texts.get('allow') ?? [])
       assert.equal(parseAllow(allow).kind, 'ok', line)
+  }
+})
+
+test('parsePublish reads address, port and inner port', () => {
+  const rows: readonly (readonly [text: string, expected: string | undefined])[] = [
+    ['8080', '127.0.0.1 8080 8080'],
+    ['8080:80', '127.0.0.1 8080 80'],
+    ['0.0.0.0:8080', '0.0.0.0 8080 8080'],
+    ['192.0.2.1:8080:80', '192.0.2.1 8080 80'],
+    ['[::1]:8080:80', '::1 8080 80'],
+    ['0', undefined],
+    ['65536', undefined],
+    ['host:80', undefined],
+    ['1.2.3:80', undefined],
+    ['80/udp', undefined],
+  ]
+  for (const [text, expected] of rows) {
+    const found = parsePublish(text)
+    assert.equal(found && `${found.address} ${found.port} ${found.inner}`, expected, text)
   }
 })

@@ -43,7 +43,7 @@ test('interceptCommand says how it is used', async () => {
     [[], /intercept needs up, down or show/],
     [['sideways'], /intercept needs up, down or show/],
     [['up', 'down'], /intercept needs up, down or show/],
-    [['up', '--iptables'], /--iptables goes with show/],
+    [['up', '--iptables'], /--iptables is only for show/],
     [['show', '--user'], /--user/],
   ]
   for (const [args, error] of rows) {

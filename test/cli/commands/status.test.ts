@@ -26,9 +26,11 @@ let use: NonNullable<AdminState['kept']>['use'] = {
   damage: [],
   faults: {},
 }
+const counters = { repaired: 0 }
 const position = { file: 'p.yaml', line: 2, column: 3 }
 const { state } = mkAdmin(new Node(), {
   clock: systemClock,
+  repair: { counters },
   kept: {
     get use() {
       return use
@@ -53,7 +55,7 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 
-test('statusCommand says of what is kept when nothing was written, and counts what failed', async () => {
+test('statusCommand says of the state folder when nothing was written, and counts failures', async () => {
   const rows: readonly (readonly [given: Partial<typeof use>, line: string])[] = [
     [{}, 'generation 3, nothing written yet'],
     [{ faults: { 'read-only': 1 } }, 'generation 3, nothing written yet, 1 write failed'],
@@ -72,6 +74,19 @@ test('statusCommand says of what is kept when nothing was written, and counts wh
     use = { ...before, ...given }
     const { out } = await runCommand(statusCommand, '--socket', socket)
     assert.equal(/^kept: +(.*)$/m.exec(out)?.[1], line)
+  }
+})
+
+test('statusCommand counts the entries that were repaired, when there are some', async () => {
+  const rows: readonly (readonly [repaired: number, end: string])[] = [
+    [0, '0 entries refused'],
+    [1, '0 entries refused, 1 repaired'],
+    [12, '0 entries refused, 12 repaired'],
+  ]
+  for (const [repaired, end] of rows) {
+    counters.repaired = repaired
+    const { out } = await runCommand(statusCommand, '--socket', socket)
+    assert.equal(/^datapath: +memory, revision \d+, (.*)$/m.exec(out)?.[1], end)
   }
 })
 

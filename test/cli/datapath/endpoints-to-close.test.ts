@@ -12,7 +12,7 @@ import { systemBootClock, systemClock } from '../../../src/core/clock.ts'
 import { InvalidInputError } from '../../../src/core/errors.ts'
 import { endpointId, generation } from '../../../src/core/ids.ts'
 import { endpointsToClose } from '../../../src/cli/datapath/endpoints-to-close.ts'
-import { openState } from '../../../src/state/open-state.ts'
+import { openState } from '../../../src/state/state-store.ts'
 import { mkEndpoint } from '../../support/nodes/node.ts'
 
 const GOOD = `

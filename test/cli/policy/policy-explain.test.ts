@@ -55,7 +55,7 @@ async function explainIt(...args: readonly string[]): Promise<Ran> {
   return { code, out: out.replaceAll(`${root}/`, ''), err }
 }
 
-test('policyExplainCommand tells the verdict by its exit code and what made it in text', async () => {
+test('policyExplainCommand gives the verdict by its exit code, and the reasons as text', async () => {
   const asked = [...LABELS, '--name', 'www.example.com', '--port', '443/TCP']
   assert.deepEqual(await explainIt('--policies', POLICY, ...asked), {
     code: 0,
@@ -68,7 +68,7 @@ labels:      fqdn:*.example.com, reserved:world, reserved:world-ipv4
 default:     deny (prod/web)
 note:        no address is known: judged as one that no selected prefix but /0 contains
 `,
-    err: 'namegate: no --config: default-egress allow and dns.without-rules allow hold; 0 endpoints and 0 resources are known\n',
+    err: 'namegate: no --config: default-egress allow and dns.without-rules allow apply; 0 endpoints and 0 resources are known\n',
   })
   const denied = await explainIt('--policies', POLICY, ...LABELS, '--ask', 'www.example.org')
   assert.equal(denied.code, 1)
@@ -90,7 +90,7 @@ test('policyExplainCommand judges by every kind of question and option', async (
     ['--name www.example.com --address 203.0.113.1 --port 443/TCP', 0, 'this one did'],
     ['--name www.example.com --address 10.9.1.1 --port 443/TCP', 1, 'a deny rule beats it'],
     ['--name www.example.com --address 169.254.169.254 --port 443/TCP', 1, 'guarded'],
-    ['--address 10.1.0.7 --port 5432/TCP', 1, 'nobody says that this is an endpoint'],
+    ['--address 10.1.0.7 --port 5432/TCP', 1, 'no file has it as an endpoint'],
     [`--address 10.1.0.7 --port 5432/TCP --endpoints ${ENDPOINTS}`, 0, 'cluster: a known endpoint'],
     [`--address 10.2.0.9 --port 5432/TCP --resources ${RESOURCES}`, 0, 'cluster: a resource'],
     ['--address 192.0.2.7 --port 22/TCP --node 192.0.2.7', 0, 'cluster: the node itself'],
@@ -168,7 +168,26 @@ test('policyExplainCommand goes by the defaults of the config for endpoints that
   assert.equal((await explainIt(...own)).code, 1, 'the endpoint has a default of its own')
 })
 
-test('policyExplainCommand refuses what is no question with exit code 2', async () => {
+test('policyExplainCommand knows the endpoints and resources of the config, unless options name others', async () => {
+  const config = mkFile(
+    'known.yaml',
+    'endpoints: { files: [endpoints.yaml, gone.yaml] }\nresources: { files: [resources.yaml] }\n',
+  )
+  const asked = ['--policies', POLICY, ...LABELS, '--config', config, '--port', '5432/TCP']
+  const missing = `namegate: ${root}/gone.yaml does not exist and is left out\n`
+  for (const [address, why] of [
+    ['10.1.0.7', 'an endpoint'],
+    ['10.2.0.9', 'a resource'],
+  ] as const) {
+    const { code, err } = await explainIt(...asked, '--address', address)
+    assert.deepEqual([code, err], [0, missing], why)
+  }
+  const none = mkFile('none.yaml', 'endpoints: []\n')
+  const named = await explainIt(...asked, '--address', '10.1.0.7', '--endpoints', none)
+  assert.deepEqual([named.code, named.err], [1, ''], 'only those of the option')
+})
+
+test('policyExplainCommand refuses a wrong question with exit code 2', async () => {
   const rows: readonly (readonly [args: string, words: RegExp])[] = [
     ['--ask a.b', /needs --policies/],
     [`--policies ${POLICY} --ask a.b`, /needs --labels/],

@@ -37,8 +37,8 @@ test('policyLintCommand says with -o json what it says in words', async () => {
     line: 9,
     column: 7,
     code: 'shadowed-by-deny',
-    message: `everything that this rule allows is denied at ${EXAMPLE}:11: deny beats allow`,
-    remedy: 'leave the rule out, or make the deny rule narrower',
+    message: `everything that this rule allows is denied at ${EXAMPLE}:11, because deny beats allow`,
+    remedy: 'remove the rule, or make the deny rule narrower',
   })
 })
 
@@ -63,9 +63,9 @@ test('policyLintCommand goes by the endpoints and chains that it is given', asyn
   assert.equal(code, 1)
   assert.match(
     out,
-    /p\.yaml:5:3: selects-nothing: the policy selects none of the endpoints that are given; it selects in namespace default/,
+    /p\.yaml:5:3: selects-nothing: the policy selects none of the given endpoints; it selects only in namespace default/,
   )
-  assert.match(out, /p\.yaml:6:64: cname-target: edge\.b\.net is where www\.a\.io leads/)
+  assert.match(out, /p\.yaml:6:64: cname-target: edge\.b\.net is the CNAME target of www\.a\.io/)
 })
 
 test('policyLintCommand looks for the peers of deny rules among endpoints, with their cluster, and resources', async () => {
@@ -82,7 +82,10 @@ test('policyLintCommand looks for the peers of deny rules among endpoints, with 
   const given = ['--endpoints', 'config/endpoints.yaml', '--resources', resources]
   const { code, out } = await runCommand(policyLintCommand, policy, ...given)
   assert.deepEqual([code, out.split('\n').length], [1, 2], out)
-  assert.match(out, /deny\.yaml:6:17: selects-nothing: a deny rule selects none of .*: app=dp;/)
+  assert.match(
+    out,
+    /deny\.yaml:6:17: selects-nothing: a peer of a deny rule selects none of .*: app=dp;/,
+  )
 })
 
 test('policyLintCommand refuses wrong use and files with faults', async () => {

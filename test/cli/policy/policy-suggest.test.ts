@@ -149,7 +149,7 @@ describe('policySuggestCommand', () => {
     assert.doesNotMatch(out, /toCIDR/)
   })
 
-  it('makes patterns of siblings from the number on that it is told, and says for how many names', async () => {
+  it('makes patterns of siblings from the number of --collapse on, and reports the number of their names', async () => {
     const { out } = await suggest(
       ...flows.nodes('n1', 'n2', 'n3'),
       '--labels',

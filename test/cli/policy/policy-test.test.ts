@@ -29,7 +29,7 @@ test('policyTestCommand does what docs/policy-test.md shows', async () => {
   assert.ok(DOCS.includes(readFileSync(EXAMPLE, 'utf8')), 'the page shows the file')
   const { code, out } = await run(EXAMPLE)
   assert.deepEqual([code, out], [0, '7 expectations: all hold\n'])
-  assert.ok(DOCS.includes(out), 'the page shows what is printed')
+  assert.ok(DOCS.includes(out), 'the page shows the output')
   const wrong = mkFile(
     'wrong.yaml',
     'policies: [config/policies]\ntests:\n  - labels: { app: laptop }\n    expect:\n      - { ask: www.example.net, verdict: allow }\n',
@@ -93,7 +93,7 @@ tests:
   assert.deepEqual((await run(file, '--config', closed)).code, 0)
 })
 
-test('parsePolicyTest tells each fault with its place and path', () => {
+test('parsePolicyTest reports each fault with its place and path', () => {
   const head = 'tests:\n  - labels: { app: a }\n    expect:\n'
   const rows: readonly (readonly [text: string, fault: string])[] = [
     ['', 'f.yaml:1:1: found nothing, expected a mapping'],

@@ -159,7 +159,7 @@ export const ATTACKS: readonly Row[] = [
     tests: [
       ['test/kernel/policy/attribution.test.ts', ''],
       [
-        'test/proxy/pipeline/arrivals.test.ts',
+        'test/proxy/pipeline/client-endpoints.test.ts',
         'Arrivals lets a query in where its endpoint has its interface',
       ],
     ],
@@ -222,7 +222,7 @@ export const ATTACKS: readonly Row[] = [
     id: 'A31',
     what: 'metrics have no label that a name makes',
     note: 'the row of A9 reads /metrics and the log after hostile names',
-    tests: [['test/telemetry/metrics.test.ts', '']],
+    tests: [['test/daemon/metrics.test.ts', '']],
   },
   {
     kind: 'script',

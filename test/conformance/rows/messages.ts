@@ -170,6 +170,7 @@ function silent(id: string, what: string, flags: number): Row {
     query: (name) => ask(name, { flags }),
     allowed: 'silence',
     refused: 'silence',
+    inEveryMode: true,
   }
 }
 

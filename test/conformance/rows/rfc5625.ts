@@ -104,6 +104,7 @@ export const RFC_5625: readonly Row[] = [
     query: (name) => askOpt(name, { udpSize: 4096 }),
     answer: (asking) => [sized(asking, size, [opt({ udpSize: 1232 })])],
     allowed: 'passes',
+    inEveryMode: true,
   })),
   {
     kind: 'exchange',
@@ -200,6 +201,7 @@ export const RFC_5625: readonly Row[] = [
       }),
     ],
     allowed: 'passes',
+    inEveryMode: true,
     teaches: true,
   },
 ]

@@ -29,6 +29,7 @@ export const RFC_7766: readonly Row[] = [
     what: 'the answer comes by the transport of the query, over TCP on the same connection',
     query: (name) => ask(name),
     allowed: 'passes',
+    inEveryMode: true,
     teaches: true,
   },
   {

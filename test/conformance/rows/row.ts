@@ -54,6 +54,8 @@ export interface ExchangeRow extends Common {
   readonly teaches?: boolean
   /** Client that asks. */
   readonly client?: OwnClient
+  /** How a message comes or goes matters, not only what it holds. So it does where `over` or `client` is given. */
+  readonly inEveryMode?: true
 }
 
 export interface ScriptRow extends Common {
@@ -77,6 +79,18 @@ export interface LeftOutRow extends Common {
 }
 
 export type Row = ExchangeRow | ScriptRow | TestsRow | LeftOutRow
+
+/**
+ * Where rows run that depend on their messages alone. Modes differ only in how messages come and go, and in this one both addresses of
+ * an answer are those of other hosts.
+ */
+export const MESSAGE_MODE: Mode = 'tproxy'
+
+export function runsIn(row: ExchangeRow | ScriptRow, mode: Mode): boolean {
+  if (row.kind === 'script') return row.only === undefined || row.only.modes.includes(mode)
+  const depends = row.inEveryMode === true || row.over !== undefined || row.client !== undefined
+  return depends || mode === MESSAGE_MODE
+}
 
 /** Policy says no. */
 export const DENIED: LocalAnswer = { rcode: 5, ede: 15 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FlowBegins } from '../../../src/flows/record/flow-begins.ts'
-import { packetFlowOf } from '../../../src/flows/record/packet-flow.ts'
+import { FlowBegins, packetFlowOf } from '../../../src/flows/record/packet-flow.ts'
 import type { DatapathEvent } from '../../../src/datapath/entries.ts'
 import { endpointId, identity, ruleId } from '../../../src/core/ids.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../../support/nodes/node.ts'

@@ -181,7 +181,7 @@ class Run {
   /** Queries that never reached the pipeline, so that nothing was shown about them. */
   #lost(): readonly string[] {
     const sent = this.#tally.packets.query + this.#tally.plain.queries
-    const { queries } = this.#world.daemon.proxy.pipeline.counters
+    const { queries } = this.#world.daemon.proxy.admission.counters
     return sent === queries ? [] : [`${sent} queries were sent, ${queries} were seen`]
   }
 

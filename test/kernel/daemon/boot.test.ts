@@ -109,8 +109,12 @@ async function boot({ kind, hasFiles }: Boot, tell: (text: string) => void): Pro
 
     const closed = await namegate.run('datapath', 'close')
     assert.equal(closed.code, 0, closed.stderr)
-    assert.match(closed.stdout, /^closed: pod1\nnot there yet: pod1\n$/)
-    if (!hasFiles) assert.match(closed.stderr, /endpoints\.yaml.*\nclosed what the last daemon/)
+    assert.match(closed.stdout, /^closed: pod1\ninterface missing, closed when it appears: pod1\n$/)
+    if (!hasFiles)
+      assert.match(
+        closed.stderr,
+        /endpoints\.yaml.*\nclosed the endpoints that the last daemon recorded/,
+      )
     await counter.begin(ADDRESSES)
     const sender = await startSender(pod.host, ADDRESSES)
     makeVeth(lab, pod)

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { readPinnedMode } from '../../../src/datapath/ebpf/break-glass.ts'
 import { createGate, UnavailableError } from '../../../src/library.ts'
 import { loadBpf } from '../../../src/native/native.ts'
-import { pinNoteFile } from '../../../src/state/pin-note.ts'
+import { pinNoteFile } from '../../../src/daemon/noted-pins.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 
@@ -50,7 +50,7 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
     const { code, stdout } = await namegate.run('datapath', 'mode', 'bypass')
     assert.deepEqual(
       [code, stdout],
-      [0, 'mode is bypass; no daemon answers, the kernel enforces so\n'],
+      [0, 'mode is bypass; no daemon answers, but the mode is in force in the kernel\n'],
     )
     assert.equal(readPinnedMode(loadBpf(), namegate.pinPath), 'bypass')
   })
@@ -84,7 +84,7 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
     const taken = await namegate.run('datapath', 'detach')
     assert.match(taken.stdout, /^detached: the nftables table\n$/)
     const nothing = await namegate.run('datapath', 'detach')
-    assert.match(nothing.stdout, /nothing of namegate was there/)
+    assert.match(nothing.stdout, /found nothing of namegate/)
     await namegate.start()
   })
 })

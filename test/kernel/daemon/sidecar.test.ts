@@ -163,7 +163,10 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
   })
 
   it('stays as it is when the first steps are done again', async () => {
-    assert.equal((await pod.run('namegate-close')).stdout, 'closed: nothing\nfenced before: pod\n')
+    assert.equal(
+      (await pod.run('namegate-close')).stdout,
+      'closed: nothing\nalready closed or enforced: pod\n',
+    )
   })
 
   it('lets the application that was there first through once policy is in force', async () => {

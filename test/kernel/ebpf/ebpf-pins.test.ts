@@ -50,6 +50,7 @@ function timed(run: () => void): number {
 }
 
 const BOUNDS = {
+  isInUse: () => false,
   connectionsPerEndpoint: 9,
   connections: 4096,
   endpointsMax: 16,
@@ -126,7 +127,11 @@ describe('ebpf pins', { skip }, () => {
       (bench) => {
         const rows = new PrefixBatch()
         for (let i = 0; i < 4; i++) {
-          rows.add(4, Uint8Array.of(10, 0, 0, i), 0, 32, identity(LEARNED), identity(9))
+          rows.add(
+            { family: 4, octets: Uint8Array.of(10, 0, 0, i), length: 32 },
+            identity(LEARNED),
+            identity(9),
+          )
         }
         bench.datapath.stop({ leaveEnforcing: true })
         const { bpf, posix, pinPath } = bench
@@ -193,7 +198,7 @@ describe('ebpf pins', { skip }, () => {
         const octets = new Uint8Array(16)
         for (let i = 0; i < 100_000; i++) {
           octets.set([198, 18 + (i >> 16), i >> 8, i])
-          rows.add(4, octets, 0, 32, identity(LEARNED), identity(9))
+          rows.add({ family: 4, octets, length: 32 }, identity(LEARNED), identity(9))
         }
         assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
         assert.equal(bench.datapath.dump().prefixes.count, 100_000)
@@ -210,8 +215,9 @@ describe('ebpf pins', { skip }, () => {
         const octets = new Uint8Array(16)
         for (let i = 0; i < 20_000; i++) {
           octets.set([198, 18, i >> 8, i])
-          rows.add(4, octets, 0, 32, identity(LEARNED), identity(9))
-          if (i % 2 === 0) half.add(4, octets, 0, 32, identity(LEARNED), identity(9))
+          rows.add({ family: 4, octets, length: 32 }, identity(LEARNED), identity(9))
+          if (i % 2 === 0)
+            half.add({ family: 4, octets, length: 32 }, identity(LEARNED), identity(9))
         }
         assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
         const read = (between: (slice: number) => void): ReadonlySet<string> => {

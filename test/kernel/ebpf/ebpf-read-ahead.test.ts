@@ -28,7 +28,7 @@ function many(count: number): PrefixBatch {
   const octets = new Uint8Array(16)
   for (let i = 0; i < count; i++) {
     octets.set([198, 18, i >> 8, i])
-    rows.add(4, octets, 0, 32, identity(LEARNED + (i % 3)), identity(WORLD_4))
+    rows.add({ family: 4, octets, length: 32 }, identity(LEARNED + (i % 3)), identity(WORLD_4))
   }
   return rows
 }
@@ -55,7 +55,11 @@ describe('read ahead', { skip }, () => {
         const read = ahead.take()
         assert.deepEqual(entriesOf(read), entriesOf(datapath.dump().prefixes))
         // It is a batch as any other.
-        read?.add(4, new Uint8Array(16), 0, 0, identity(LEARNED), identity(WORLD_4))
+        read?.add(
+          { family: 4, octets: new Uint8Array(16), length: 0 },
+          identity(LEARNED),
+          identity(WORLD_4),
+        )
         assert.equal(read?.count, count + 1)
         assert.equal(read?.format(count), '0.0.0.0/0')
       }))
@@ -84,6 +88,7 @@ describe('read ahead', { skip }, () => {
       assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
       bench.datapath.stop({ leaveEnforcing: true })
       const bounds = {
+        isInUse: () => false,
         connectionsPerEndpoint: 9,
         connections: 4096,
         endpointsMax: 16,

@@ -1,11 +1,12 @@
-// Forwarding, which `namegate exec` as root switches on where it was off: on as long as any run has need of it, and as it
-// was after the last one, whoever of them began and whatever an earlier one left.
+// Forwarding, which `namegate exec` as root switches on where it was off. It stays on while any run needs it. The last run restores the
+// former setting, whichever run began, also when an earlier run was killed.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { canUseExecLab, ExecLab } from '../../support/labs/exec-lab.ts'
 import { outputIn } from '../../support/labs/intercept-lab.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
+import { until } from '../../support/peers/client.ts'
 
 const skip = canUseExecLab() ?? false
 const KEYS = ['ipv4/ip_forward', 'ipv6/conf/all/forwarding'] as const
@@ -39,7 +40,8 @@ describe('namegate exec', { skip }, () => {
     assert.deepEqual(forwarding(), ['1', '1'], 'the third still runs')
     third.kill('SIGKILL')
     await third.ended(20_000)
-    await third.until(() => (forwarding().join() === '0,0' ? true : undefined), 'off', 10_000)
+    // The helper restores the setting after the run that was killed has ended.
+    await until('forwarding is off', () => forwarding().join() === '0,0', 10_000, 10)
   })
 
   it('leaves forwarding on where it was on', async () => {

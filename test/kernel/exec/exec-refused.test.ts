@@ -29,7 +29,7 @@ const ROWS: readonly (readonly [what: string, prepare: string, options: string, 
     'an uplink for root',
     'true',
     '--uplink veth',
-    /^namegate: Cannot connect by veth: it takes root$/m,
+    /^namegate: Cannot use --uplink veth: it needs root$/m,
   ],
   [
     'parts of /proc are covered',

@@ -1,5 +1,5 @@
 // The connection table of a network namespace of this test's own: flows with port 53 are forgotten and no others,
-// and a redirected query tells which server its client had asked. The kernel makes the entries: real datagrams
+// and a redirected flow has the server that its client asked. The kernel makes the entries: real datagrams
 // on the loopback, caught by a real redirect.
 
 import assert from 'node:assert/strict'
@@ -51,16 +51,27 @@ test('Conntrack finds, lists and forgets flows of the kernel', { skip }, async (
     [4, '127.0.0.9', '127.0.0.1'],
     [6, 'fd00::9', '::1'],
   ] as const) {
-    await t.test(`originalOf tells the server asked over IPv${family}`, async () => {
+    await t.test(`dump has both directions of a redirected flow over IPv${family}`, async () => {
       const query = await redirected(family, asked)
-      const into = new Uint8Array(16)
       const octets = (text: string) => parseAddress(text)?.octets ?? new Uint8Array(16)
       const { address, port } = query.from
-      const of = (clientPort: number) =>
-        table.originalOf(UDP, family, octets(address), clientPort, octets(own), LISTENER, into)
-      assert.equal(of(port), 53)
-      assert.deepEqual(into, octets(asked))
-      assert.equal(of(1), -2, 'no such client: ENOENT')
+      const found: Flow[] = []
+      const visit = (flow: Flow) => void (flow.reply.targetPort === port && found.push(flow))
+      assert.equal(table.dump(family, visit), 0)
+      assert.equal(found.length, 1)
+      assert.deepEqual(found[0]?.original, {
+        source: octets(address),
+        target: octets(asked),
+        sourcePort: port,
+        targetPort: 53,
+      })
+      assert.deepEqual(found[0]?.reply, {
+        source: octets(own),
+        target: octets(address),
+        sourcePort: LISTENER,
+        targetPort: port,
+      })
+      assert.equal(table.probe(), 0, 'no such flow is no fault')
       query.close()
     })
   }

@@ -75,7 +75,7 @@ describe('interception under rules that are flushed again and again', () => {
       }
 
       async function says(): Promise<string> {
-        return String(((await namegate.json('status')) as { interception: unknown }).interception)
+        return String((await namegate.status())['interception'])
       }
 
       /** Waits until interception is there again; what the daemon says of it is in the message when that takes too long. */

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { systemClock } from '../../../src/core/clock.ts'
-import type { InterceptedInterface } from '../../../src/datapath/interception.ts'
+import type { InterceptedInterface } from '../../../src/datapath/abilities.ts'
 import { Interception, type InterceptionOptions } from '../../../src/intercept/interception.ts'
 import { Rules } from '../../../src/intercept/rules.ts'
 import { until } from '../../support/peers/client.ts'
@@ -102,7 +102,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     }
     await interception.stop()
     assert.match(outputIn(lab.node, 'nft', 'list', 'ruleset'), /tproxy/, 'on-exit: closed')
-    const putBack = 'somebody else took away what brings queries to namegate: put back'
+    const putBack = 'another program removed parts of the interception: put back'
     assert.deepEqual(said, ['queries are intercepted', putBack, putBack])
     assert.equal(interception.counters.repairs, 2)
   })
@@ -135,7 +135,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     outputIn(lab.node, 'ip', '-6', 'route', 'flush', 'table', '20039')
     routingChanged = true
     await until('it is told', () => said.length === 2)
-    assert.match(said[1] ?? '', /took away what brings queries to namegate: put back$/)
+    assert.match(said[1] ?? '', /removed parts of the interception: put back$/)
     assert.deepEqual(snapshot(lab.node), before)
     await interception.stop()
     await mkRules().down()

@@ -1,4 +1,4 @@
-// What somebody else takes away under a running daemon of what brings queries to it: rules of nftables, ip rules, routes.
+// Another program removes parts of the interception under a running daemon: rules of nftables, ip rules, routes.
 // Each is put back, told once in the log and counted; what cannot be put back is told wherever one looks.
 
 import assert from 'node:assert/strict'
@@ -16,7 +16,7 @@ const DATA = '198.18.40.1'
 const ZONES = { names: { [NAME]: [DATA] } }
 const ENDPOINT =
   "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: a }, interface: lxc1 }"
-const REPAIRED = /what brings queries to namegate: put back/g
+const REPAIRED = /removed parts of the interception: put back/g
 const OURS = 'namegate_intercept'
 const TABLE = `nft table inet ${OURS}`
 
@@ -44,7 +44,7 @@ class Watched {
     this.#good = inForce(host)
   }
 
-  /** Lines of the log that tell of something that was put back. */
+  /** Lines of the log about a part that was put back. */
   get told(): readonly string[] {
     const { stdout, stderr } = this.#namegate.daemon
     return `${stdout}${stderr}`.split('\n').filter((line) => line.search(REPAIRED) >= 0)
@@ -63,7 +63,7 @@ class Watched {
   }
 
   async state(): Promise<unknown> {
-    return ((await this.#namegate.json('status')) as { interception: unknown }).interception
+    return (await this.#namegate.status())['interception']
   }
 }
 
@@ -160,7 +160,7 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
         ],
         [
           'route add 203.0.113.0/24 dev lo table 20039',
-          /routing table 20039 has a route of somebody else \(203.0.113.0\/24 dev lo\)/,
+          /routing table 20039 has a route of another program \(203.0.113.0\/24 dev lo\)/,
         ],
       ]
       for (const [foreign, reason] of rows) {
@@ -189,13 +189,13 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
       const shown = await namegate.run('intercept', 'show')
       const { pid } = namegate.daemon
       assert.match(shown.stdout, /not in force: Cannot ip -6 route add local default/)
-      assert.ok(shown.stdout.includes(`(says the daemon, pid ${pid})`), shown.stdout)
+      assert.ok(shown.stdout.includes(`(according to the daemon, pid ${pid})`), shown.stdout)
       assert.match(shown.stdout, /^# tproxy .*: not in force: ip -6 route local .* missing$/m)
       const [row] = (await namegate.json('intercept', 'show')) as { inForce: boolean }[]
       assert.equal(row?.inForce, false)
       outputIn(lab.node, 'ip', 'link', 'set', 'lo', 'up')
       await namegate.daemon.untilOutput(/queries are intercepted[^]*queries are intercepted/)
-      assert.match(String(await watched.state()), /^in force/)
+      await becomes(/^in force/)
       assert.ok(await answers(pod(), OTHER_DNS_4))
     })
   })

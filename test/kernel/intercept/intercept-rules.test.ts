@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
-import type { InterceptedInterface } from '../../../src/datapath/interception.ts'
+import type { InterceptedInterface } from '../../../src/datapath/abilities.ts'
 import type { InterceptPlan } from '../../../src/intercept/plan.ts'
 import { aboutOf, Rules } from '../../../src/intercept/rules.ts'
 import type { RunTool } from '../../../src/intercept/tools.ts'
@@ -141,7 +141,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
       [
         'ip route add 203.0.113.0/24 dev br0 table 20039',
         'ip route flush table 20039',
-        /routing table 20039 has a route of somebody else \(203.0.113.0\/24 dev br0\)/,
+        /routing table 20039 has a route of another program \(203.0.113.0\/24 dev br0\)/,
       ],
       [
         'iptables -t mangle -A PREROUTING -p udp --dport 53 -j TPROXY --on-port 9 --tproxy-mark 1',

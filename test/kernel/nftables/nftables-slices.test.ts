@@ -21,7 +21,7 @@ function addresses(first: number, count: number): PrefixBatch {
   const octets = new Uint8Array(16)
   for (let i = first; i < first + count; i++) {
     octets.set([10, (i >> 16) & 255, (i >> 8) & 255, i & 255])
-    batch.add(4, octets, 0, 32, LEARNED, WORLD)
+    batch.add({ family: 4, octets, length: 32 }, LEARNED, WORLD)
   }
   return batch
 }

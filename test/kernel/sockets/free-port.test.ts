@@ -52,7 +52,7 @@ it(
     await node.start(process.execPath, ['-e', TAKER]).untilOutput(/^ready$/m)
     for (let i = 0; i < STARTS; i++) {
       await namegate.start({ attached: [] })
-      const { listeners } = (await namegate.json('status')) as { listeners: readonly string[] }
+      const { listeners } = await namegate.status()
       assert.deepEqual(listeners, [`0.0.0.0:${LEFT}`, `[::]:${LEFT}`])
       // What was drawn in vain is not kept.
       const { stdout } = await node.run('ss', ['-Hlnu'])

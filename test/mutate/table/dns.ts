@@ -62,18 +62,21 @@ export const DNS: readonly Mutation[] = [
     ],
   ]),
   ...inFile('src/dns/match.ts', MATCH, [
-    ['if (u16(buf, offset + 4) !== 1) return false', 'if (u16(buf, offset + 4) < 1) return false'],
     [
-      'if (buf[offset + i] !== query[queryAt + i]) return false',
-      'if (i > 20 && buf[offset + i] !== query[queryAt + i]) return false',
+      'if (u16(octets, offset + 4) !== 1) return false',
+      'if (u16(octets, offset + 4) < 1) return false',
+    ],
+    [
+      'if (octets[offset + i] !== query.octets[query.offset + i]) return false',
+      'if (i > 20 && octets[offset + i] !== query.octets[query.offset + i]) return false',
     ],
     [
       'return rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN',
       'return rcode !== RCODE_NOERROR',
     ],
     [
-      'return u16(buf, at + size) === question.qtype && u16(buf, at + size + 2) === question.qclass',
-      'return u16(buf, at + size) === question.qtype',
+      'return u16(octets, at + size) === question.qtype && u16(octets, at + size + 2) === question.qclass',
+      'return u16(octets, at + size) === question.qtype',
     ],
     [
       'if (questions !== 1 || length < HEADER_OCTETS + size + 4) return false',
@@ -87,10 +90,6 @@ export const DNS: readonly Mutation[] = [
     ['if (owner < 0) continue', 'if (owner < -1) continue'],
     ['const ttl = Math.min(chain.ttls[owner]!, records.ttls[i]!)', 'const ttl = records.ttls[i]!'],
     [
-      'const ttl = buf[fixed + 4]! > 0x7f ? 0 : u32(buf, fixed + 4)',
-      'const ttl = u32(buf, fixed + 4)',
-    ],
-    [
       'if (type === TYPE_OPT) this.rcode |= buf[fixed + 4]! << 4',
       'if (type === TYPE_OPT && !answer) this.rcode |= buf[fixed + 4]! << 4',
     ],
@@ -102,6 +101,10 @@ export const DNS: readonly Mutation[] = [
       "if (this.count >= CHAIN_LINKS_MAX) return 'long'",
     ],
     ["if (links > 1) return 'fork'", "if (links > 2) return 'fork'"],
+    [
+      'this.ttls[i] = buf[fixed + 4]! > 0x7f ? 0 : u32(buf, fixed + 4)',
+      'this.ttls[i] = u32(buf, fixed + 4)',
+    ],
     [
       'const ttl = Math.min(this.ttls[this.count - 1]!, this.#linkTtl)',
       'const ttl = this.#linkTtl',

@@ -53,6 +53,19 @@ export const KNOWLEDGE: readonly Mutation[] = [
       ['const last = octets[0]! | (0xff >> Math.min(length, 8))', 'const last = octets[0]!'],
     ],
   ),
+  ...inFile(
+    'src/names/labels/selector-labels.ts',
+    ['test/names/labels/selector-labels.test.ts'],
+    [
+      ['return key.labelEpoch === this.#epoch ?', 'return key.labelEpoch !== 0 ?'],
+      ['if (set !== EMPTY_SET) return MANY_LABELS', 'if (set !== EMPTY_SET) return set'],
+    ],
+  ),
+  ...inFile(
+    'src/policy/match/name-patterns.ts',
+    ['test/names/labels/selector-labels.test.ts', 'test/enforcement/dns-verdicts.test.ts'],
+    [['if (--held.holders > 0) return', 'if (--held.holders > 1) return']],
+  ),
   ...inFile('src/names/expiry/expiry.ts', EXPIRY, [
     [
       '    } else if (entries.connected[entry] !== 0) {',

@@ -15,20 +15,17 @@ const UNKNOWN = ['test/proxy/pipeline/unknown-clients.test.ts', 'test/scenarios/
 
 export const PROXY: readonly Mutation[] = [
   ...inFile('src/proxy/upstream/upstream.ts', REPLIES, [
-    [
-      'if (!this.#view.isReply(this.inFlight, slot, octets, offset, length)) {',
-      'if (length < 12) {',
-    ],
+    ['if (!this.#view.isReply(this.inFlight, slot, message)) {', 'if (message.length < 12) {'],
     ['      this.attempts.repeatOverTcp(wait)\n      return', '      return'],
     [
       'if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false',
       'if (length < HEADER_OCTETS) return false',
     ],
-    ['      if (!socket.overTcp) {', '      if (socket.overTcp) {'],
+    ['      if (!socket.overTcp) this', '      if (socket.overTcp) this'],
   ]),
 
   ...inFile(
-    'src/proxy/pipeline/pipeline.ts',
+    'src/proxy/pipeline/settle.ts',
     ['test/scenarios/scenarios.test.ts'],
     [
       [
@@ -80,8 +77,8 @@ export const PROXY: readonly Mutation[] = [
     ],
   ]),
   ...inFile(
-    'src/proxy/pipeline/arrivals.ts',
-    ['test/proxy/pipeline/arrivals.test.ts', 'test/kernel/policy/attribution.test.ts'],
+    'src/proxy/pipeline/client-endpoints.ts',
+    ['test/proxy/pipeline/client-endpoints.test.ts', 'test/kernel/policy/attribution.test.ts'],
     [
       [
         "if (ifindex === 0 || hook.kind === 'none') return true",
@@ -128,8 +125,8 @@ export const PROXY: readonly Mutation[] = [
         "if (permission.kind === 'not-admitted') return NAME_DENIED",
       ],
       [
-        'if (permission.ids.has(matched.items[i]!)) return MAY_ASK',
-        'if (!permission.ids.has(matched.items[i]! + 1)) return MAY_ASK',
+        'if (permission.numbers.has(items[i]!)) return MAY_ASK',
+        'if (!permission.numbers.has(items[i]! + 1)) return MAY_ASK',
       ],
       ['if (asker === undefined) return SERVER_DENIED', 'if (asker === undefined) return MAY_ASK'],
     ],

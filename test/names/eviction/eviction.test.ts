@@ -242,3 +242,13 @@ test('Eviction never lets go what the same batch of answers taught: the new one 
     assert.notEqual(node.rowOf('192.0.2.3'), 0, 'the next batch finds room')
   }
 })
+
+test('Eviction.uses counts the largest name and the largest address, however small their bounds are', () => {
+  const node = mkNode({ 'addresses-per-name': 5, 'names-per-address': 3 })
+  for (const n of [1, 2, 3, 4, 5, 6]) learn(node, 'a', 'n.x', [`192.0.2.${n}`])
+  for (const name of ['k.x', 'l.x']) learn(node, 'a', name, ['192.0.2.6'])
+  const { eviction } = node.core.names
+  assert.equal(eviction.uses()['addresses-per-name'], 5)
+  assert.equal(eviction.hits['addresses-per-name'], 1)
+  assert.equal(eviction.uses()['names-per-address'], 3)
+})

@@ -4,14 +4,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LabelSets } from '../../../src/core/labels.ts'
 import { SelectorCache, type FqdnSelector } from '../../../src/identity/selector-cache.ts'
-import { SelectorLabels } from '../../../src/names/labels/selector-labels.ts'
+import { MANY_LABELS, SelectorLabels } from '../../../src/names/labels/selector-labels.ts'
+import { NameKey } from '../../../src/names/tables/name-table.ts'
+import { NamePatterns } from '../../../src/policy/match/name-patterns.ts'
+import { matches, type Pattern } from '../../../src/policy/match/pattern.ts'
 import { wireName } from '../../support/messages.ts'
 import { mkPattern } from '../../support/models/pattern-index.ts'
+import { Random } from '../../support/models/random.ts'
+import { runsOf } from '../../support/properties.ts'
 
 test('SelectorLabels has seen what a name matched since the selector came into force, and nothing from before', () => {
   const labelSets = new LabelSets()
   const cache = new SelectorCache({ labelSets })
-  const labels = new SelectorLabels({ labelSets })
+  const labels = new SelectorLabels({ labelSets, patterns: new NamePatterns() })
   const enter = (text: string): FqdnSelector => {
     const { selector } = cache.acquire({ kind: 'fqdn', pattern: mkPattern(text) })
     assert.ok(selector.kind === 'fqdn')
@@ -30,4 +35,52 @@ test('SelectorLabels has seen what a name matched since the selector came into f
   assert.deepEqual(seen(), [true, false], 'the same label set as before, and nobody asked since')
   ask()
   assert.deepEqual(seen(), [true, true])
+})
+
+const PATTERNS = ['a.x', '*.x', '**.x', 'a*.x', 'b.x', '*.y'].map(mkPattern)
+const NAMES = ['a.x', 'b.x', 'ab.x', 'a.b.x', 'a.y', 'z'].map(wireName)
+
+test('SelectorLabels.labelsOfKey is what the selectors in force say, however old what its name had when it was asked', () => {
+  const random = new Random(38)
+  const labelSets = new LabelSets()
+  const cache = new SelectorCache({ labelSets })
+  const patterns = new NamePatterns()
+  const labels = new SelectorLabels({ labelSets, patterns })
+  const inForce = new Set<FqdnSelector>()
+  const permitted = new Set<Pattern>()
+  const asked: NameKey[] = []
+  for (let step = 0; step < runsOf(3000); step++) {
+    const pattern = random.pick(PATTERNS)
+    const { selector } = cache.acquire({ kind: 'fqdn', pattern })
+    assert.ok(selector.kind === 'fqdn')
+    if (random.oneIn(8)) {
+      if (inForce.delete(selector)) labels.drop(selector)
+      else {
+        inForce.add(selector)
+        labels.ensure(selector)
+      }
+      labelSets.collect()
+    }
+    // Permissions hold the same patterns, which changes no labels.
+    if (random.oneIn(8)) {
+      if (permitted.delete(pattern)) patterns.release(pattern)
+      else {
+        permitted.add(pattern)
+        patterns.hold(pattern)
+      }
+    }
+    const key = new NameKey().set(random.pick(NAMES), 0, 0)
+    patterns.match(key.wire, 0)
+    key.labels = labels.matchedSet()
+    key.labelEpoch = key.labels === MANY_LABELS ? 0 : labels.epoch
+    asked.push(key)
+    const learned = random.oneIn(2) ? key : random.pick(asked)
+    assert.deepEqual(
+      labelSets.format(labels.labelsOfKey(learned)),
+      [...inForce]
+        .filter((each) => matches(each.pattern, learned.wire))
+        .map(({ label }) => label)
+        .sort(),
+    )
+  }
 })

@@ -19,22 +19,21 @@ function listed(next: Int32Array, first: number): readonly number[] {
 test('EntryTable lists the entries of each use and of each mapping, whatever came and went', () => {
   const random = new Random(7)
   const firstOfMapping = new Int32Array(MAPPINGS + 1)
-  const entries = new EntryTable({ capacity: MAPPINGS * ENDPOINTS, firstOfMapping })
-  const firstOfUse = new Map<number, number>()
+  const firstOfUse = new Int32Array(ENDPOINTS + 1)
+  const entries = new EntryTable({ capacity: MAPPINGS * ENDPOINTS, firstOfMapping, firstOfUse })
   const known = new Map<string, number>()
   for (let step = 0; step < runsOf(3_000); step++) {
     const mapping = 1 + random.below(MAPPINGS)
     const endpoint = 1 + random.below(ENDPOINTS)
     const row = entries.find(mapping, endpoint)
     assert.equal(row, known.get(`${mapping} ${endpoint}`) ?? 0)
-    // One use an endpoint here.
-    const ofUse = firstOfUse.get(endpoint) ?? 0
     if (row === 0) {
       const added = entries.add(mapping, endpoint)
-      firstOfUse.set(endpoint, entries.linkToUse(added, endpoint, ofUse))
+      // One use an endpoint here.
+      entries.linkToUse(added, endpoint)
       known.set(`${mapping} ${endpoint}`, added)
     } else {
-      firstOfUse.set(endpoint, entries.unlinkFromUse(row, ofUse))
+      entries.unlinkFromUse(row)
       entries.remove(row)
       known.delete(`${mapping} ${endpoint}`)
       assert.equal(entries.isUsed(row), false)
@@ -44,7 +43,7 @@ test('EntryTable lists the entries of each use and of each mapping, whatever cam
       return own.map(([, each]) => each).sort((a, b) => a - b)
     }
     assert.deepEqual(
-      listed(entries.nextOfUse, firstOfUse.get(endpoint) ?? 0),
+      listed(entries.nextOfUse, firstOfUse[endpoint] ?? 0),
       knownOf((key) => key.endsWith(` ${endpoint}`)),
     )
     assert.deepEqual(
@@ -56,7 +55,11 @@ test('EntryTable lists the entries of each use and of each mapping, whatever cam
 })
 
 test('EntryTable.add gives 0 when the table is full, and room when an entry went', () => {
-  const entries = new EntryTable({ capacity: 2, firstOfMapping: new Int32Array(3) })
+  const entries = new EntryTable({
+    capacity: 2,
+    firstOfMapping: new Int32Array(3),
+    firstOfUse: new Int32Array(3),
+  })
   entries.add(1, 1)
   entries.add(1, 2)
   assert.equal(entries.add(2, 1), 0)

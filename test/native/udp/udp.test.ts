@@ -16,13 +16,12 @@ import {
   SPEC_WORDS,
   type UdpClientColumns,
 } from '../../../src/native/udp/udp.ts'
-import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
+import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
 import { until } from '../../support/peers/client.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 const skip = isBuilt('udp') ? false : 'udp.node is not built'
 const { EBADF } = constants.errno
@@ -173,8 +172,7 @@ describe('UdpAddon', { skip }, () => {
     const { listener } = listening((batch) => {
       sizes.push(batch.count)
       for (let i = 0; i < batch.count; i++) {
-        const at = batch.offset(i)
-        const octets = Buffer.from(batch.octets(i).subarray(at, at + batch.length(i)))
+        const octets = Buffer.from(batch.view(i, new MessageView()).copy())
         seen.push(octets.readUInt32BE(0))
         assert.equal(octets.length, 4 + (octets.readUInt32BE(0) % 900))
       }

@@ -66,7 +66,7 @@ test('compilePolicies makes of each default egress a level, a selector or nothin
   }
 })
 
-test('compilePolicies lets DNS rules limit what is asked under every default that is like a policy', () => {
+test('compilePolicies lets DNS rules limit questions under every default that is like a policy', () => {
   const dns = `enableDefaultDeny: { egress: false }
 egress:
   - toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchName: a.x } ] } } ]`

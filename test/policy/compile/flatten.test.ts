@@ -62,6 +62,7 @@ const ROWS: readonly (readonly [
   [[{ action: 'allow', range: EVERYTHING, origin: 3 }], ['0 0/0 allow by 3'], 'everything'],
   [[cover('allow', TCP, 443, 443)], ['6 443/16 allow by 1'], 'one port'],
   [[cover('allow', TCP, 0, 65_535)], ['6 0/0 allow by 1'], 'every port of a protocol'],
+  [[cover('allow', TCP, 65_534, 65_534)], ['6 65534/16 allow by 1'], 'the last port but one'],
   [
     [cover('allow', TCP, 80, 90)],
     ['6 80/13 allow by 1', '6 88/15 allow by 1', '6 90/16 allow by 1'],

@@ -41,7 +41,12 @@ function ask(
   identities.look(family, octets, 0)
   const { id } = node.endpoint(from)
   const { dnsVerdicts } = node.policies
-  const verdict = dnsVerdicts.judgeAt(id, identities, port, protocol, wireOf(name), 0)
+  const verdict = dnsVerdicts.judgeAt(
+    id,
+    Object.assign(identities, { port, protocol }),
+    wireOf(name),
+    0,
+  )
   return Object.entries(TEXTS).find(([number]) => Number(number) === verdict)?.[1] ?? 'unknown'
 }
 

@@ -194,7 +194,7 @@ for (const [rule, faults] of RULES) {
 }
 
 const DENY_RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
-  ['toFQDNs: []', ['7:7: toFQDNs: is not supported in egressDeny: names say what is allowed']],
+  ['toFQDNs: []', ['7:7: toFQDNs: is not supported in egressDeny: names can only allow']],
   [
     'toPorts: [{ ports: [{ port: 53 }], rules: { dns: [{ matchName: a }] } }]',
     ['7:42: toPorts[0].rules: is not supported in egressDeny: deny the port itself'],
@@ -207,7 +207,7 @@ for (const [rule, faults] of DENY_RULES) {
   })
 }
 
-test('loadPolicies tells every fault of a file at once, in its order', () => {
+test('loadPolicies reports every fault of a file at once, in its order', () => {
   const text = `${HEADER}spec:
   endpointSelector: {}
   egress:

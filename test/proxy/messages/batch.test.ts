@@ -4,14 +4,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { OVER_TCP, OVER_UDP } from '../../../src/proxy/messages/client-columns.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 const STRIDE = 64
 const PEER = Uint8Array.from({ length: 16 }, (_, i) => i)
 
 function messageOf(batch: MessageBatch, index: number): Buffer {
-  const at = batch.offset(index)
-  return Buffer.from(batch.octets(index).subarray(at, at + batch.length(index)))
+  return Buffer.from(batch.view(index, new MessageView()).copy())
 }
 
 test('MessageBatch cuts and marks long datagrams, keeps long frames whole, and starts anew when cleared', () => {

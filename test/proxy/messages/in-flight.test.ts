@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { test } from 'node:test'
 import { endpointId, generation } from '../../../src/core/ids.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 import { QueryView } from '../../../src/dns/query.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { CLIENT_FULL, InFlightTable, TABLE_FULL } from '../../../src/proxy/messages/in-flight.ts'
@@ -29,7 +30,8 @@ function batchOf(batch: MessageBatch, client: number, octets: Uint8Array): Messa
 function take(table: InFlightTable, client: number, octets: Uint8Array): number {
   const batch = batchOf(new MessageBatch({ stride: 65535, capacity: 1 }), client, octets)
   const view = new QueryView()
-  assert.equal(view.read(batch.octets(0), batch.offset(0), batch.length(0)), 'ok')
+  const message = batch.view(0, new MessageView())
+  assert.equal(view.read(message.octets, message.offset, message.length), 'ok')
   return table.take(batch, 0, view, endpointId(3), generation(2))
 }
 
@@ -152,7 +154,8 @@ test('Upstream sheds with a named result at 65,536 queries in flight and recover
     for (let i = 0; i < 70_000; i++) {
       batchOf(batch, i % 500, query)
       batch.channels[0] = i
-      view.read(batch.octets(0), batch.offset(0), batch.length(0))
+      const message = batch.view(0, new MessageView())
+      view.read(message.octets, message.offset, message.length)
       results[upstream.forward(batch, 0, view, endpointId(1), generation(1))]++
     }
     const grown = process.memoryUsage().rss - before

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { revision, type Revision } from '../../../src/core/ids.ts'
-import type { AnswerBatch } from '../../../src/proxy/messages/answer-batch.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
+import { AnswerBatch } from '../../../src/proxy/messages/answer-batch.ts'
 import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
@@ -48,12 +49,8 @@ class Bench {
   /** Holds an answer of so many octets, each the number of its slot. */
   hold(slot: number, isPending = true, length = 40): boolean {
     const answer = new Uint8Array(length + 7).fill(slot, 7)
-    const one = {
-      overTcp: Uint8Array.of(slot % 2),
-      octets: () => answer,
-      offset: () => 7,
-      length: () => length,
-    }
+    const one = new AnswerBatch(1)
+    one.add(slot, 0, slot % 2 === 1, new MessageView().set(answer, 7, length), true)
     if (isPending) this.pending.add(slot)
     const held = this.queue.hold(slot, one, 0, isPending)
     answer.fill(0)
@@ -69,8 +66,7 @@ class Bench {
   #settle(answers: AnswerBatch, isLast: boolean): void {
     for (let i = 0; i < answers.count; i++) {
       const slot = answers.slots[i] ?? 0
-      const at = answers.offset(i)
-      const message = answers.octets(i).subarray(at, at + answers.length(i))
+      const message = answers.view(i, new MessageView()).copy()
       assert.ok(
         message.every((octet) => octet === slot % 256),
         `octets of ${slot}`,

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MessageView } from '../../../src/dns/message-view.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import {
   UnknownClients,
@@ -32,7 +33,8 @@ class Bench {
       onEnd: (batch) => {
         for (let i = 0; i < batch.count; i++) {
           const client = clientOf(batch.addresses, i)
-          const query = `${client}:${batch.octets(i)[batch.offset(i)]}`
+          const { octets, offset } = batch.view(i, new MessageView())
+          const query = `${client}:${octets[offset]}`
           this.ended.push(`${query}@${this.clock.now() - this.#start}`)
           assert.equal(batch.interfaces[i], client, 'where it came from goes with it')
         }

@@ -5,14 +5,13 @@ import { createSocket } from 'node:dgram'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError } from '../../../src/core/errors.ts'
-import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
+import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import { UdpClient, until } from '../../support/peers/client.ts'
 import { makeDatagrams, testSockets } from '../../support/sockets.ts'
 import { byNumber, rcodeOf } from '../../support/transport.ts'
 import { answering, answerTo, queryFor } from '../../support/peers/upstream.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 const FORMERR = 1
 testSockets('UdpListener gathers what came in one turn into one batch', async (net) => {
@@ -67,11 +66,10 @@ testSockets(
       const seen: string[] = []
       const onBatch = (batch: MessageBatch) => {
         for (let i = 0; i < batch.count; i++) {
-          const at = batch.offset(i)
-          const text = Buffer.from(batch.octets(i).subarray(at, at + batch.length(i))).toString()
+          const message = batch.view(i, new MessageView())
+          const text = Buffer.from(message.copy()).toString()
           const peer = Buffer.from(batch.addresses.subarray(i * 16, i * 16 + 16)).toString('hex')
           seen.push(`${batch.channels[i]} ${batch.families[i]} ${peer} ${text}`)
-          const message = new MessageView().set(batch.octets(i), at, batch.length(i))
           listener.send(batch, i, message, 0x4142)
         }
       }

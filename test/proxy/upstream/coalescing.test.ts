@@ -9,7 +9,7 @@ import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { Coalescing, FOLLOWERS_MAX } from '../../../src/proxy/upstream/coalescing.ts'
 import { InFlightTable } from '../../../src/proxy/messages/in-flight.ts'
 import { queryFor } from '../../support/peers/upstream.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 interface Ask {
   readonly client: number
@@ -40,7 +40,8 @@ function take(table: InFlightTable, ask: Ask): number {
   batch.askedAddresses[3] = ask.asked
   batch.askedPorts[0] = 53
   const view = new QueryView()
-  assert.equal(view.read(batch.octets(0), batch.offset(0), batch.length(0)), 'ok')
+  const message = batch.view(0, new MessageView())
+  assert.equal(view.read(message.octets, message.offset, message.length), 'ok')
   return table.take(batch, 0, view, endpointId(ask.endpoint), generation(1))
 }
 

@@ -9,7 +9,7 @@ import { mkQuery, opt } from '../../support/messages.ts'
 import { canonicalAddress, octetsOf } from './addresses.ts'
 import { RCODES } from './zone.ts'
 import { hintsOf } from '../../support/models/oracle-svcb.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 export interface Reply {
   readonly rcode: string
@@ -54,10 +54,8 @@ export class Clients {
     },
   ]
   readonly tcp: ResponderOptions['tcp'] = {
-    reply: (channel, octets, offset, length, id) => {
-      this.#receive(channel, octets.subarray(offset, offset + length), id)
-      return true
-    },
+    reply: (channel, { octets, offset, length }, id) =>
+      this.#receive(channel, octets.subarray(offset, offset + length), id),
     noReply: () => undefined,
   }
 

@@ -76,10 +76,10 @@ function stateOf(world: World, endpoint: string, name: string, address: string):
 
 /** Every number that a scenario can look at, `part.name`. */
 export function countersOf(world: World): ReadonlyMap<string, number> {
-  const { core, pipeline, learner, releases, responder, upstream, kernel } = world
+  const { core, admission, settlement, learner, releases, responder, upstream, kernel } = world
   const { allocator, committer, expiry } = core
   const groups = {
-    pipeline: pipeline.counters,
+    pipeline: { ...admission.counters, ...settlement.counters },
     learner: learner.counters,
     stripping: { ...world.stripping.counters, ...world.stripping.taken },
     releases: { ...releases.counters, waiting: releases.count },
@@ -94,6 +94,7 @@ export function countersOf(world: World): ReadonlyMap<string, number> {
       allocations: allocator.allocations,
       fallbacks: allocator.fallbacks,
     },
+    matches: world.matches,
     expiry: { forgotten: expiry.forgotten, kept: expiry.kept },
   }
   return new Map(

@@ -29,9 +29,7 @@ export class ScenarioKernel extends PacketModel {
         continue
       }
       kept.push(i)
-      const { family, octets, length } = all.prefix(i)
-      const [id, addressClass, scope] = [all.identity(i), all.addressClass(i), all.scope(i)]
-      prefixUpserts.add(family, octets, 0, length, id, addressClass, scope)
+      prefixUpserts.addFrom(all, i)
     }
     for (const failure of super.commit({ ...changes, policyUpserts, prefixUpserts })) {
       const index = failure.section === 'prefix' ? (kept[failure.index] ?? 0) : failure.index

@@ -2,11 +2,15 @@
 // and the batches are the real ones, so one turn's answers are settled by one commit, and slots are taken and released.
 
 import { invariant } from '../../../src/core/invariant.ts'
-import { FAILED_SOCKET, FAILED_TIMEOUT } from '../../../src/proxy/messages/answer-batch.ts'
+import {
+  FAILED_SOCKET,
+  FAILED_TIMEOUT,
+  Delivery,
+  type DeliveryOptions,
+} from '../../../src/proxy/messages/answer-batch.ts'
 import { OVER_TCP } from '../../../src/proxy/messages/client-columns.ts'
-import { Delivery, type DeliveryOptions } from '../../../src/proxy/messages/delivery.ts'
 import { InFlightTable, TABLE_FULL, CLIENT_FULL } from '../../../src/proxy/messages/in-flight.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 import { SlotView } from '../../../src/proxy/messages/slot-view.ts'
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts'
 import { mkReply, type Zone } from './zone.ts'

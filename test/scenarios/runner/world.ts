@@ -7,23 +7,22 @@ import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { CoreState } from '../../../src/enforcement/core-state.ts'
 import { EndpointControl } from '../../../src/enforcement/endpoint-control.ts'
-import { FlowBegins } from '../../../src/flows/record/flow-begins.ts'
 import { FlowRing } from '../../../src/flows/record/flow-ring.ts'
 import { Housekeeping } from '../../../src/reconcile/housekeeping.ts'
-import { packetFlowOf } from '../../../src/flows/record/packet-flow.ts'
+import { FlowBegins, packetFlowOf } from '../../../src/flows/record/packet-flow.ts'
 import { PolicyControl } from '../../../src/enforcement/policy-control.ts'
 import { IdentityLabels } from '../../../src/policy/identity-labels.ts'
 import { Transition } from '../../../src/enforcement/transition.ts'
 import type { Prefix } from '../../../src/core/ip.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
-import { Backlog } from '../../../src/proxy/pipeline/backlog.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
+import { Admission } from '../../../src/proxy/pipeline/admit.ts'
+import { BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { ClientEndpoints } from '../../../src/proxy/pipeline/client-endpoints.ts'
 import { UnknownClients } from '../../../src/proxy/pipeline/unknown-clients.ts'
 import { Judge } from '../../../src/proxy/pipeline/judge.ts'
 import type { Learner } from '../../../src/proxy/pipeline/learner.ts'
 import { makeLearner } from '../../../src/proxy/pipeline/learner.ts'
-import { Pipeline } from '../../../src/proxy/pipeline/pipeline.ts'
+import { Settlement } from '../../../src/proxy/pipeline/settle.ts'
 import { ProxyFlows } from '../../../src/proxy/pipeline/proxy-flows.ts'
 import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'
 import { Stripping } from '../../../src/proxy/pipeline/stripping.ts'
@@ -63,10 +62,13 @@ export class World {
   readonly responder: Responder
   readonly learner: Learner
   readonly stripping: Stripping
-  readonly pipeline: Pipeline
+  readonly admission: Admission
+  readonly settlement: Settlement
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
   readonly collector: BatchCollector
+  /** Names matched against the patterns of policy. */
+  readonly matches = { names: 0 }
   readonly policyFiles = new Map<string, readonly Policy[]>()
 
   constructor(configText: string, nodeAddresses: readonly Prefix[]) {
@@ -78,6 +80,11 @@ export class World {
     const restored = this.kernel.start()
     this.core = makeCore(config, clock, this.slow, nodeAddresses)
     const { core } = this
+    const match = core.patterns.match.bind(core.patterns)
+    core.patterns.match = (wire, offset) => {
+      this.matches.names++
+      return match(wire, offset)
+    }
     this.policies = new PolicyControl({
       core,
       defaultEgress: config.defaultEgress,
@@ -104,7 +111,7 @@ export class World {
       inFlight,
       udpMessageMax: config.limits['udp-message'],
     })
-    this.learner = makeLearner({ config, core, policies })
+    this.learner = makeLearner(config.dns, core, policies)
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { registry } = this.endpoints
     const { ipcache } = core
@@ -116,19 +123,21 @@ export class World {
       waitMs: config.unknownClients.waitMs,
       stride: config.limits['udp-message'],
       isKnown: (columns, row) => clients.of(columns, row) !== undefined,
-      onEnd: (batch) => this.pipeline.admitWaited(batch),
+      onEnd: (batch) => this.admission.admitWaited(batch),
     })
     this.releases = new ReleaseQueue({
       clock,
       inFlight,
       committer: core.committer,
       limitMs: config.dns.hold.limitMs,
-      onSettle: (answers, isLast) => this.pipeline.settleHeld(answers, isLast),
+      onSettle: (answers, isLast) => this.settlement.settleHeld(answers, isLast),
     })
-    this.pipeline = this.#makePipeline(clients)
+    const { admission, settlement } = this.#makeWay(clients)
+    this.admission = admission
+    this.settlement = settlement
     this.collector = new BatchCollector({
       clock,
-      onBatch: (batch) => this.pipeline.admit(batch),
+      onBatch: (batch) => this.admission.admit(batch),
     })
     this.housekeeping.start()
   }
@@ -152,34 +161,36 @@ export class World {
       capacity: Math.min(IN_FLIGHT_MAX, config.limits['queries-in-flight']),
       perClient: config.limits['queries-in-flight-per-client'],
       timeoutMs: config.upstreams.timeoutMs,
-      onAnswers: (answers) => this.pipeline.settle(answers),
-      onFailures: (failures) => this.pipeline.fail(failures),
+      onAnswers: (answers) => this.settlement.settle(answers),
+      onFailures: (failures) => this.settlement.fail(failures),
     })
   }
 
-  #makePipeline(clients: ClientEndpoints): Pipeline {
-    const { config, clock, core, policies, learner, responder, upstream } = this
-    const { registry } = this.endpoints
-    const { committer } = core
-    return new Pipeline({
-      registry,
-      clients,
-      backlog: new Backlog({ clock }),
+  #makeWay(clients: ClientEndpoints): { admission: Admission; settlement: Settlement } {
+    const { config, clock, core, policies, responder, upstream } = this
+    const { selectorLabels } = core
+    const judge = new Judge({ verdicts: policies.dnsVerdicts, selectorLabels })
+    const flows = new ProxyFlows({ ring: this.flows, clock, inFlight: upstream.inFlight })
+    const shared = { clients, judge, upstream, responder, flows }
+    const admission = new Admission({
+      ...shared,
+      clock,
       unknown: this.unknown,
       onUnknown: config.unknownClients.onTimeout,
-      judge: new Judge({ verdicts: policies.dnsVerdicts }),
-      learner,
-      committer,
-      upstream,
-      responder,
-      releases: this.releases,
-      flows: new ProxyFlows({ ring: this.flows, clock, inFlight: upstream.inFlight }),
       isReady: () => policies.loaded,
       denyResponse: config.dns.denyResponse,
+    })
+    const settlement = new Settlement({
+      ...shared,
+      registry: this.endpoints.registry,
+      learner: this.learner,
+      committer: core.committer,
+      releases: this.releases,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
       stripping: this.stripping,
     })
+    return { admission, settlement }
   }
 }
 

@@ -81,7 +81,7 @@ export class DaemonLab {
     const config = loadConfig(join(folder, 'namegate.yaml'))
     const clock = this.#clock()
     this.daemon = new Daemon({ config, log, clock, kept, datapath: openDatapath(config) })
-    const { state, metrics } = makeDaemonAdmin(this.daemon, undefined)
+    const { state, metrics } = makeDaemonAdmin(this.daemon)
     this.admin = state
     this.#end = () => metrics.stop()
   }

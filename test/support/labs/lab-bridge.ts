@@ -33,10 +33,12 @@ export function bridgeLab(options: { readonly pods?: number } = {}): BridgeLab {
   const node = lab.addHost('node')
   node.sysctl('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1')
   const internet = addInternet(lab, node)
-  node.ip('link', 'add', BRIDGE, 'type', 'bridge', 'forward_delay', '0')
-  node.ip('address', 'add', `${BRIDGE_GATEWAY_4}/24`, 'dev', BRIDGE)
-  node.ip('address', 'add', `${BRIDGE_GATEWAY_6}/64`, 'dev', BRIDGE, 'nodad')
-  node.ip('link', 'set', BRIDGE, 'up')
+  node.ipBatch(
+    `link add ${BRIDGE} type bridge forward_delay 0`,
+    `address add ${BRIDGE_GATEWAY_4}/24 dev ${BRIDGE}`,
+    `address add ${BRIDGE_GATEWAY_6}/64 dev ${BRIDGE} nodad`,
+    `link set ${BRIDGE} up`,
+  )
   const pods = Array.from({ length: options.pods ?? 2 }, (_, i) => addPort(lab, node, i + 1))
   return { lab, node, internet, pods, close: async () => await lab.close() }
 }
@@ -54,7 +56,9 @@ function addPort(lab: Lab, node: Host, number: number): BridgePod {
     { host, interface: 'eth0', addresses: [`${pod.address4}/24`, `${pod.address6}/64`] },
   )
   node.ip('link', 'set', pod.interface, 'master', BRIDGE)
-  host.ip('route', 'add', 'default', 'via', BRIDGE_GATEWAY_4)
-  host.ip('-6', 'route', 'add', 'default', 'via', BRIDGE_GATEWAY_6)
+  host.ipBatch(
+    `route add default via ${BRIDGE_GATEWAY_4}`,
+    `route add default via ${BRIDGE_GATEWAY_6}`,
+  )
   return pod
 }

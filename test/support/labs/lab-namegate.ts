@@ -13,10 +13,11 @@ import type { DatapathDump, PolicyEntry } from '../../../src/datapath/entries.ts
 import { pinDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
 import { readDump } from '../../../src/datapath/ebpf/maps/dump.ts'
 import { MAP_SHAPES, STAT_NAMES } from '../../../src/datapath/ebpf/maps/layout.ts'
-import { openMaps } from '../../../src/datapath/ebpf/maps/maps.ts'
+import { openMaps } from '../../../src/datapath/ebpf/maps/kernel-map.ts'
 import { builtFile, loadBpf } from '../../../src/native/native.ts'
 import { pinLockFile } from '../../../src/state/lock.ts'
-import { pinNoteFile } from '../../../src/state/pin-note.ts'
+import { pinNoteFile } from '../../../src/daemon/noted-pins.ts'
+import { http } from '../nodes/admin.ts'
 import { canUseLab } from './lab.ts'
 import { configText, type NamegateHosts, type NamegateOptions } from './lab-namegate-config.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
@@ -126,11 +127,12 @@ export class Namegate {
   async #untilReady(): Promise<void> {
     const deadline = performance.now() + 30_000
     for (;;) {
-      const { code, stderr, stdout } = await this.run('status', '--ready')
-      if (code === 0) return
+      const status = await this.status().catch((error: unknown) => ({ ready: String(error) }))
+      if (status['ready'] === true) return
       const { running, stdout: log, stderr: faults } = this.daemon
       if (!running || performance.now() > deadline) {
-        throw new Error(`namegate did not become ready\n${stdout}${stderr}${log}${faults}`)
+        const said = `${JSON.stringify(status)}\n${log}${faults}`
+        throw new Error(`namegate did not become ready\n${said}`)
       }
       await sleep(20)
     }
@@ -162,6 +164,12 @@ export class Namegate {
     const { stdout, stderr, code } = await this.run(...args, '-o', 'json')
     if (stdout === '') throw new Error(`namegate ${args.join(' ')}: exit ${code}\n${stderr}`)
     return JSON.parse(stdout)
+  }
+
+  /** What the daemon's admin socket says of it. A command would take time from a daemon that starts. */
+  async status(): Promise<Readonly<Record<string, unknown>>> {
+    const { text } = await http({ socketPath: join(this.folder, 'admin.sock') }, '/v1/status')
+    return JSON.parse(text) as Readonly<Record<string, unknown>>
   }
 
   /** SIGKILL to the daemon itself; the kernel's maps and programs stay. */

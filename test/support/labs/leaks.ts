@@ -1,14 +1,17 @@
 // Counts what comes to a host from pods and was to go through namegate: queries and DNS over TLS or QUIC that
 // somebody else than the node sent. Answers are not kept from going out, so a leak is also an answer.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { outputIn, runIn } from './intercept-lab.ts'
 import type { Host } from './lab.ts'
+
+/** In which a socket that goes on asking asks some more times. */
+const LONGER_MS = 200
 
 let made = 0
 
 export class Leaks {
   readonly #host: Host
-
   readonly #table: string
 
   /** `pods`: prefixes that pods send from, forged ones included. `only`: more matches of nftables. */
@@ -34,5 +37,13 @@ export class Leaks {
       (sum, [, packets]) => sum + Number(packets),
       0,
     )
+  }
+
+  /** Packets while `act` runs and a little longer. */
+  async during(act: () => Promise<unknown>): Promise<number> {
+    const from = this.count
+    await act()
+    await sleep(LONGER_MS)
+    return this.count - from
   }
 }

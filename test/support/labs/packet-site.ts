@@ -201,6 +201,7 @@ export class PacketSite {
       bpf: loadBpf(),
       posix,
       pinPath: join(this.#pins, 'case'),
+      isInUse: () => false,
       sizes: { ng_ipcache: 1024, ng_policy: 1024 },
       connections: 4096,
       endpointsMax: 16,

@@ -9,9 +9,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isBuilt } from '../../../src/native/native.ts'
+import { askAll, DATA, NAME, NOWHERE, OTHER_DATA, OTHER_ZONES, ZONES } from './asked-name.ts'
 import { snapshot } from './intercept-lab.ts'
 import { canUseLab, type Host } from './lab.ts'
 import { DNS_4, DNS_6, OTHER_DNS_4, podLab, startHelper } from './lab-pod.ts'
@@ -20,14 +20,7 @@ import type { LabProcess } from './lab-process.ts'
 import { Leaks } from './leaks.ts'
 
 const SOURCE = fileURLToPath(new URL('../programs/marked-query.c', import.meta.url))
-const NAME = 'www.shop.test'
-const DATA = '198.18.40.1'
-const ZONES = { names: { [NAME]: [DATA, '2001:db8:80::1'] } }
-/** What the pod's own resolver would say. */
-const HOST_ZONES = { names: { [NAME]: ['198.18.99.9'] } }
-const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
 const LOOPBACK = ['127.0.0.53', '::1'] as const
-const TRANSPORTS = ['+notcp', '+tcp'] as const
 const MARK = '0x4e47'
 const NOBODY = '65534'
 const ENDPOINTS = [
@@ -50,6 +43,7 @@ export function redirectSuite(variant: RedirectVariant): void {
     const pod = lab.pods[0]!.host
     const folder = mkdtempSync(join(tmpdir(), 'namegate-redirect-'))
     const marked = join(folder, 'marked-query')
+    // Those of namegate itself too, which is in the pod.
     const leaks = new Leaks(internet, ['10.20.0.0/16', 'fd20::/16'])
     const namegate = new Namegate(
       { node: pod, pods: [] },
@@ -64,45 +58,15 @@ export function redirectSuite(variant: RedirectVariant): void {
     let asker: LabProcess
     let untouched: readonly string[]
 
-    async function dig(server: string, ...more: readonly string[]): Promise<string> {
-      const args = [
-        '+tries=1',
-        '+time=2',
-        '+noall',
-        '+comments',
-        '+answer',
-        `@${server}`,
-        ...more,
-        NAME,
-      ]
-      const { stdout } = await pod.run('dig', args)
-      const status = /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
-      return / A (\S+)/.exec(stdout.replaceAll(/\s+/g, ' '))?.[1] ?? status
-    }
-
-    /** Every server over UDP and TCP, at once. */
-    async function askAll(servers: readonly string[]): Promise<readonly string[]> {
-      const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
-      return await Promise.all(asked.map(async ([server, each]) => await dig(server, each)))
-    }
-
     async function markedQuery(uid: string, server: string, protocol: string): Promise<string> {
       return (await pod.run(marked, [uid, MARK, server, protocol])).stdout.trim()
-    }
-
-    /** Packets that came to a server while `during` ran: those of namegate itself too, which is in the pod. */
-    async function passed(during: () => Promise<unknown>): Promise<number> {
-      const from = leaks.count
-      await during()
-      await sleep(200)
-      return leaks.count - from
     }
 
     before(async () => {
       execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', marked, SOURCE])
       execFileSync('chmod', ['-R', 'a+rx', folder])
       await lab.startNameServer(ZONES)
-      await startHelper(pod, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(HOST_ZONES)])
+      await startHelper(pod, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(OTHER_ZONES)])
       asker = await startHelper(pod, 'kept-asker.ts', [OTHER_DNS_4, NAME, '50'])
       untouched = snapshot(pod)
     })
@@ -113,8 +77,8 @@ export function redirectSuite(variant: RedirectVariant): void {
     })
 
     it('reaches every server while nothing intercepts, or the rest of this file says nothing', async () => {
-      assert.deepEqual(await askAll([OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
-      assert.deepEqual(await askAll(['127.0.0.1']), ['198.18.99.9', '198.18.99.9'])
+      assert.deepEqual(await askAll(pod, [OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
+      assert.deepEqual(await askAll(pod, ['127.0.0.1']), [OTHER_DATA, OTHER_DATA])
       for (const protocol of ['udp', 'tcp']) {
         assert.equal(await markedQuery(NOBODY, OTHER_DNS_4, protocol), 'answer')
       }
@@ -123,8 +87,8 @@ export function redirectSuite(variant: RedirectVariant): void {
 
     it('refuses without a listener, also to a socket that was open before', async () => {
       await variant.install(namegate, pod)
-      const leaked = await passed(async () => {
-        const answers = await askAll([OTHER_DNS_4, DNS_6, ...NOWHERE])
+      const leaked = await leaks.during(async () => {
+        const answers = await askAll(pod, [OTHER_DNS_4, DNS_6, ...NOWHERE])
         assert.deepEqual([...new Set(answers)], ['no answer'])
         assert.equal(await markedQuery(NOBODY, OTHER_DNS_4, 'udp'), 'none')
       })
@@ -134,7 +98,7 @@ export function redirectSuite(variant: RedirectVariant): void {
     it('answers from the asked address, whatever it is', async () => {
       await namegate.start({ attached: [] })
       const servers = [...NOWHERE, ...LOOPBACK, OTHER_DNS_4, DNS_4, DNS_6]
-      assert.deepEqual(await askAll(servers), Array.from<string>({ length: 14 }).fill(DATA))
+      assert.deepEqual(await askAll(pod, servers), Array.from<string>({ length: 14 }).fill(DATA))
       asker.stdout = ''
       await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
     })
@@ -149,7 +113,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       assert.equal(other.count, 0)
       await namegate.kill()
       // Nobody is there to ask for anybody: what passes now would be a leak.
-      const leaked = await passed(async () => {
+      const leaked = await leaks.during(async () => {
         assert.equal(await markedQuery(NOBODY, DNS_4, 'udp'), 'none')
         assert.equal(await markedQuery(NOBODY, DNS_4, 'tcp'), 'none')
       })
@@ -157,9 +121,9 @@ export function redirectSuite(variant: RedirectVariant): void {
     })
 
     it('stays closed when the daemon is killed, and answers again when it is back', async () => {
-      const leaked = await passed(async () => {
+      const leaked = await leaks.during(async () => {
         assert.deepEqual(
-          [...new Set(await askAll([OTHER_DNS_4, DNS_6, ...LOOPBACK]))],
+          [...new Set(await askAll(pod, [OTHER_DNS_4, DNS_6, ...LOOPBACK]))],
           ['no answer'],
         )
       })

@@ -5,22 +5,24 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  askAll,
+  DATA,
+  dig,
+  NAME,
+  NOWHERE,
+  OTHER_DATA,
+  OTHER_ZONES,
+  TRANSPORTS,
+  ZONES,
+} from './asked-name.ts'
 import type { Host } from './lab.ts'
 import { DNS_4, DNS_6, OTHER_DNS_4, podLab, startHelper } from './lab-pod.ts'
 import { canUseNamegate, Namegate } from './lab-namegate.ts'
 import type { LabProcess } from './lab-process.ts'
 import { Leaks } from './leaks.ts'
 
-const NAME = 'www.shop.test'
-const DATA = '198.18.40.1'
-const ZONES = { names: { [NAME]: [DATA, '2001:db8:80::1'] } }
-/** What the host's own resolver would say. */
-const HOST_ZONES = { names: { [NAME]: ['198.18.99.9'] } }
-/** Addresses that exist nowhere. */
-const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
 const FORGED = '10.20.9.9'
-const TRANSPORTS = ['+notcp', '+tcp'] as const
 const LISTENER = '{ port: 10053, mode: tproxy }'
 const ENDPOINT = `{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: pod1 }, interface: lxc1 }`
 const POLICY = `
@@ -47,23 +49,6 @@ export interface TproxyVariant {
 
 const skip = canUseNamegate() ?? false
 
-/** The answer's data, its status when it has none, or `no answer`. */
-async function dig(host: Host, server: string, ...more: readonly string[]): Promise<string> {
-  const args = [
-    '+tries=1',
-    '+time=2',
-    '+noall',
-    '+comments',
-    '+answer',
-    `@${server}`,
-    ...more,
-    NAME,
-  ]
-  const { stdout } = await host.run('dig', args)
-  const status = /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
-  return / A (\S+)/.exec(stdout.replaceAll(/\s+/g, ' '))?.[1] ?? status
-}
-
 export function tproxySuite(variant: TproxyVariant): void {
   const { fenced } = variant
   describe(variant.title, { skip }, () => {
@@ -81,26 +66,14 @@ export function tproxySuite(variant: TproxyVariant): void {
     const start = async () => await namegate.start({ attached: fenced ? ['lxc1'] : [] })
     let asker: LabProcess
 
-    /** Every server over UDP and TCP, at once. */
-    async function askAll(servers: readonly string[], ...more: readonly string[]) {
-      const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
-      return await Promise.all(
-        asked.map(async ([server, each]) => await dig(pod, server, each, ...more)),
-      )
-    }
-
-    /** Nothing leaks while `during` runs and a little longer, in which the kept socket asks some more times. */
     async function closed(during: () => Promise<unknown>): Promise<void> {
-      const from = leaks.count
-      await during()
-      await sleep(200)
-      assert.equal(leaks.count - from, 0, 'packets that came to a server past namegate')
+      assert.equal(await leaks.during(during), 0, 'packets that came to a server past namegate')
     }
 
     before(async () => {
       await lab.startNameServer(ZONES)
       await startHelper(internet, 'nameserver.ts', [OTHER_DNS_4, '853', JSON.stringify(ZONES)])
-      await startHelper(node, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(HOST_ZONES)])
+      await startHelper(node, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(OTHER_ZONES)])
       pod.ip('address', 'add', `${FORGED}/32`, 'dev', 'eth0')
       asker = await startHelper(pod, 'kept-asker.ts', [OTHER_DNS_4, NAME, '50'])
     })
@@ -110,9 +83,9 @@ export function tproxySuite(variant: TproxyVariant): void {
     })
 
     it('reaches every server while nothing intercepts, or the rest of this file says nothing', async () => {
-      assert.deepEqual(await askAll([OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
-      assert.deepEqual(await askAll([OTHER_DNS_4], '-p', '853'), [DATA, DATA])
-      assert.deepEqual(await askAll(['10.20.1.1']), ['198.18.99.9', '198.18.99.9'])
+      assert.deepEqual(await askAll(pod, [OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
+      assert.deepEqual(await askAll(pod, [OTHER_DNS_4], '-p', '853'), [DATA, DATA])
+      assert.deepEqual(await askAll(pod, ['10.20.1.1']), [OTHER_DATA, OTHER_DATA])
       await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
       assert.ok(leaks.count > 10)
     })
@@ -123,7 +96,7 @@ export function tproxySuite(variant: TproxyVariant): void {
       asker.stdout = ''
       await closed(async () => {
         const servers = [...NOWHERE, DNS_4, OTHER_DNS_4, DNS_6, '10.20.1.1', 'fd20:1::1']
-        assert.deepEqual(await askAll(servers), Array.from<string>({ length: 14 }).fill(DATA))
+        assert.deepEqual(await askAll(pod, servers), Array.from<string>({ length: 14 }).fill(DATA))
         await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
       })
     })
@@ -137,7 +110,7 @@ export function tproxySuite(variant: TproxyVariant): void {
 
     it('drops what comes from an address that is not the pod’s', async () => {
       await closed(async () => {
-        assert.deepEqual(await askAll([OTHER_DNS_4], '-b', FORGED), ['no answer', 'no answer'])
+        assert.deepEqual(await askAll(pod, [OTHER_DNS_4], '-b', FORGED), ['no answer', 'no answer'])
       })
     })
 
@@ -162,7 +135,7 @@ export function tproxySuite(variant: TproxyVariant): void {
     it('stays closed when the daemon is killed', async () => {
       await closed(async () => {
         await namegate.kill()
-        const answers = await askAll([OTHER_DNS_4, DNS_6])
+        const answers = await askAll(pod, [OTHER_DNS_4, DNS_6])
         assert.deepEqual([...new Set(answers)], ['no answer'])
       })
     })

@@ -75,13 +75,14 @@ export class HoldModel {
     world.slow.takesMs = 0
     world.slow.goOn()
     world.clock.advance(20_000)
-    const { pipeline, releases, upstream, clients, core, transition } = world
+    const { admission, settlement, releases, upstream, clients, core, transition } = world
     assert.deepEqual(
       [releases.count, upstream.inFlight.count],
       [0, 0],
       'nothing is held or in flight',
     )
-    const { orphaned, exact, degraded, heldOutServfail, heldOut, allowed } = pipeline.counters
+    const { orphaned, exact, degraded, heldOutServfail, heldOut } = settlement.counters
+    const { allowed } = admission.counters
     assert.equal(exact + degraded + heldOut + orphaned, allowed, 'each query ended once')
     assert.equal(heldOut, heldOutServfail)
     assert.equal(clients.counters.replied, clients.counters.asked - orphaned, 'each got its reply')

@@ -9,24 +9,15 @@ import {
   type Prefix,
 } from '../../../src/core/ip.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP, type PortRange } from '../../../src/core/protocol.ts'
-import type { Entity, PeerSelector, Policy, PortRule, Rule } from '../../../src/policy/rule.ts'
+import type { PeerSelector, Policy, PortRule, Rule } from '../../../src/policy/rule.ts'
 import { patternOf, prefixOf } from '../nodes/node.ts'
 import type { Random } from './random.ts'
+import { ENTITIES } from './random-policy.ts'
 import { randomSelector } from './random-selector.ts'
 
 const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
 
-export const NAMES = ['a.x', 'b.x', 'c.x', 'd.y', 'e.y', 'a.b.x'] as const
 const PATTERNS = ['a.x', 'b.x', 'd.y', '*.x', '**.x', '*.y', '*', '*.b.x', 'a*.x'].map(patternOf)
-const ENTITIES: readonly Entity[] = [
-  'host',
-  'cluster',
-  'world',
-  'world-ipv4',
-  'world-ipv6',
-  'all',
-  'none',
-]
 const LENGTHS = {
   4: [0, 8, 15, 16, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32],
   6: [0, 3, 32, 48, 64, 112, 120, 121, 122, 123, 124, 125, 126, 127, 128],

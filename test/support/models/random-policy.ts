@@ -21,7 +21,7 @@ const PREFIXES = [
   '2001:db8::/124',
   '2001:db8::3/128',
 ]
-const ENTITIES: readonly Entity[] = [
+export const ENTITIES: readonly Entity[] = [
   'host',
   'cluster',
   'world',

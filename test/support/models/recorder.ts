@@ -167,7 +167,7 @@ export class Recorder implements Datapath {
   dump(): DatapathDump {
     const prefixes = new PrefixBatch()
     for (const { prefix, identity: id, addressClass, scope } of this.prefixes.values()) {
-      prefixes.add(prefix.family, prefix.octets, 0, prefix.length, id, addressClass, scope)
+      prefixes.add(prefix, id, addressClass, scope)
     }
     const endpoints = [...this.endpoints.values()].map((entry) => ({
       ...entry,

@@ -70,8 +70,9 @@ async function main(file: string, isHeld: boolean, stalls: number[]): Promise<vo
   const writer = new HeldWriter(openDatapath(config), isHeld)
   const daemon = new Daemon({ config, log: SILENT, datapath: writer })
   process.on('SIGTERM', () => {
-    const { counters } = daemon.proxy.pipeline
-    console.log(JSON.stringify({ ...daemon.proxy.releases.counters, ...counters }))
+    const { admission, settlement, releases } = daemon.proxy
+    const counters = { ...admission.counters, ...settlement.counters }
+    console.log(JSON.stringify({ ...releases.counters, ...counters }))
     daemon.stop()
     process.exit(0)
   })

@@ -21,7 +21,8 @@ import { hashedName, teach } from '../hashed-name.ts'
 import { prefixOf } from './node.ts'
 import { frame, icmp, sctp, SYN, tcp, udp, type Segment } from '../packets.ts'
 import type { Random } from '../models/random.ts'
-import { NAMES, randomAddress, randomTargets, type Target } from '../models/random-document.ts'
+import { randomAddress, randomTargets, type Target } from '../models/random-document.ts'
+import { NAMES } from '../models/random-policy.ts'
 import { RESOURCE_LABELS } from '../models/random-selector.ts'
 
 /** A case is so many seconds after the one before; names live for some cases and half a one. */

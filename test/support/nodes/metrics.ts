@@ -2,7 +2,7 @@
 // exposition format that takes nothing for granted.
 
 import assert from 'node:assert/strict'
-import type { MetricsSources } from '../../../src/telemetry/metrics/sources.ts'
+import type { MetricsSources } from '../../../src/daemon/metrics-sources.ts'
 import type { Node } from './node.ts'
 
 /** Counters that give 1 for every name. */
@@ -12,6 +12,36 @@ function ones<Name extends string>(...names: readonly Name[]): Record<Name, numb
 }
 
 export function mkSources(node: Node, given: Partial<MetricsSources> = {}): MetricsSources {
+  return {
+    version: '1.2.3',
+    core: node.core,
+    proxy: mkProxy(),
+    emptyDenies: { texts: ['a', 'b'] },
+    adoption: { counters: ones('endpoints', 'flows', 'notTaken') },
+    interception: { counters: ones('repairs'), isInForce: true },
+    repair: { counters: ones('walks', 'repaired') },
+    policies: node.policies,
+    transition: node.transition,
+    endpoints: node.endpoints,
+    sources: {
+      policyFiles: [{ state: 'in-force' }, { state: 'last-good' }],
+      recordFiles: [{ state: 'rejected' }],
+      ages: { ages: () => [['policies', 0]] },
+      fileTexts: { tooLong: 0 },
+    },
+    mode: { now: 'enforce' },
+    limits: [
+      { limit: 'pairs', use: 1, bound: 2, hits: 3 },
+      { limit: 'queries-in-flight-per-client', use: undefined, bound: 4, hits: 5 },
+    ],
+    keptFlows: undefined,
+    state: undefined,
+    putBack: undefined,
+    ...given,
+  }
+}
+
+function mkProxy(): MetricsSources['proxy'] {
   const udp = ones(
     'received',
     'sent',
@@ -21,25 +51,22 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     'socketErrors',
     'sendsDropped',
   )
-  const link = {
-    ...ones('open', 'opened', 'portsTaken', 'openFailures'),
-    ...ones('sendsDropped', 'socketErrors', 'kernelDrops'),
-  }
   return {
-    version: '1.2.3',
-    core: node.core,
-    judge: { counters: ones('serverDenied', 'serverUntrusted') },
-    pipeline: {
+    admission: {
       counters: {
-        ...ones('unmanaged', 'interfaceMismatch', 'passedOver'),
+        ...ones('unmanaged', 'interfaceMismatch', 'passedOver', 'overloaded'),
         ...ones('queries', 'allowed', 'audited', 'unknownClients', 'notReady', 'malformedQueries'),
-        ...ones('overloaded', 'answers', 'malformedAnswers', 'failedTimeout', 'failedSocket'),
-        ...ones('orphaned', 'exact', 'degraded', 'heldOut'),
-        ...ones('heldOutServfail', 'heldOutDropped', 'heldOutReleased'),
         denied: 42,
       },
     },
-    emptyDenies: { texts: ['a', 'b'] },
+    settlement: {
+      counters: {
+        ...ones('answers', 'malformedAnswers', 'failedTimeout', 'failedSocket'),
+        ...ones('orphaned', 'exact', 'degraded', 'heldOut'),
+        ...ones('heldOutServfail', 'heldOutDropped', 'heldOutReleased'),
+      },
+    },
+    judge: { counters: ones('serverDenied', 'serverUntrusted') },
     learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
     releases: {
       count: 1,
@@ -52,39 +79,14 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
       taken: ones('addresses', 'hints', 'unreadable', 'signatures'),
     },
     prewarm: { counters: ones('asked', 'answered', 'unanswered', 'leftOut') },
-    adoption: { counters: ones('flows', 'notTaken') },
     unknown: {
       waiting: 1,
       counters: {
-        ...ones('becameKnown', 'timedOut'),
+        ...ones('held', 'becameKnown', 'timedOut'),
         ...ones('refusedFull', 'refusedClientFull', 'refusedLong'),
       },
     },
-    upstream: {
-      counters: {
-        ...ones('forwarded', 'refusedFull', 'refusedClientFull', 'answers', 'timeouts'),
-        ...ones('socketFailures', 'unexpected', 'mismatched', 'late', 'coalesced'),
-      },
-      attempts: {
-        counters: ones('retries', 'retriesDenied', 'mismatchRepeats', 'repeatsDenied'),
-      },
-      waits: { counters: ones('sentUdp', 'sentTcp', 'unsendable') },
-      pool: {
-        servers: [{ address: '192.0.2.53', port: 53 }],
-        failures: Uint32Array.of(7),
-        answers: Float64Array.of(9),
-        failed: Float64Array.of(8),
-        first: 0,
-        rtt: { means: Float64Array.of(250) },
-        isDown: () => true,
-        counters: ones('failovers', 'downs', 'ups'),
-      },
-      probes: { sent: Float64Array.of(3) },
-      links: { asked: { open: 2, counters: ones('opened', 'closed', 'refused') } },
-      inFlight: { count: 5 },
-      udp: [{ counters: link }, { counters: link }],
-      tcp: [{ counters: ones('open', 'opened', 'faults', 'closedIdle', 'sendsDropped') }],
-    },
+    upstream: mkUpstream(),
     listeners: {
       udp: [{ counters: udp }],
       tcp: {
@@ -95,17 +97,36 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
         },
       },
     },
-    policies: node.policies,
-    transition: node.transition,
-    endpoints: node.endpoints,
-    policyFiles: () => [{ state: 'in-force' }, { state: 'last-good' }],
-    recordFiles: () => [{ state: 'rejected' }],
-    mode: () => 'enforce',
-    limits: () => [
-      { limit: 'pairs', use: 1, bound: 2, hits: 3 },
-      { limit: 'queries-in-flight-per-client', use: undefined, bound: 4, hits: 5 },
-    ],
-    ...given,
+  }
+}
+
+function mkUpstream(): MetricsSources['proxy']['upstream'] {
+  const link = {
+    ...ones('open', 'opened', 'portsTaken', 'openFailures'),
+    ...ones('sendsDropped', 'socketErrors', 'kernelDrops'),
+  }
+  return {
+    counters: {
+      ...ones('forwarded', 'refusedFull', 'refusedClientFull', 'answers', 'timeouts'),
+      ...ones('socketFailures', 'unexpected', 'mismatched', 'late', 'coalesced'),
+    },
+    attempts: { counters: ones('retries', 'retriesDenied', 'mismatchRepeats', 'repeatsDenied') },
+    waits: { counters: ones('sentUdp', 'sentTcp', 'unsendable') },
+    pool: {
+      servers: [{ address: '192.0.2.53', port: 53, family: 4 }],
+      failures: Uint32Array.of(7),
+      answers: Float64Array.of(9),
+      failed: Float64Array.of(8),
+      first: 0,
+      rtt: { means: Float64Array.of(250) },
+      isDown: () => true,
+      counters: ones('failovers', 'downs', 'ups'),
+    },
+    probes: { sent: Float64Array.of(3) },
+    links: { asked: { open: 2, counters: ones('opened', 'closed', 'refused') } },
+    inFlight: { count: 5 },
+    udp: [{ counters: link }, { counters: link }],
+    tcp: [{ counters: ones('open', 'opened', 'faults', 'closedIdle', 'sendsDropped') }],
   }
 }
 

@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemBootClock, systemClock } from '../../../src/core/clock.ts'
-import { openState } from '../../../src/state/open-state.ts'
+import { openState } from '../../../src/state/state-store.ts'
 import { mkPair } from './state-files.ts'
 
 const [, , folder = ''] = process.argv

@@ -11,8 +11,7 @@ import {
   type AnswerBatch,
   type FailureBatch,
 } from '../../../src/proxy/messages/answer-batch.ts'
-import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
+import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import type { Datagrams, UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { systemRandom } from '../../../src/proxy/random.ts'
 import { Responder } from '../../../src/proxy/server/responder.ts'
@@ -32,7 +31,7 @@ import {
   type UpstreamOptions,
 } from '../../../src/proxy/upstream/upstream.ts'
 import { FakeClock } from '../fake-clock.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 export interface ForwarderOptions {
   readonly servers: readonly ServerAddress[]
@@ -149,7 +148,8 @@ export class Forwarder {
   }
 
   #admitOne(batch: MessageBatch, i: number): void {
-    const status = this.#view.read(batch.octets(i), batch.offset(i), batch.length(i))
+    const { octets, offset, length } = batch.view(i, new MessageView())
+    const status = this.#view.read(octets, offset, length)
     if (status === 'silent') {
       this.responder.ignore(batch, i)
     } else if (status !== 'ok' || batch.oversized[i] === 1) {
@@ -166,10 +166,9 @@ export class Forwarder {
     for (let i = 0; i < answers.count; i++) {
       const slot = answers.slots[i] ?? 0
       const overTcp = answers.overTcp[i] === 1
-      const octets = answers.octets(i)
-      const offset = answers.offset(i)
-      const rcode = (octets[offset + 3] ?? 0) & 15
-      this.responder.answer(slot, answers.view(i, new MessageView()), overTcp, rcode)
+      const message = answers.view(i, new MessageView())
+      const rcode = (message.octets[message.offset + 3] ?? 0) & 15
+      this.responder.answer(slot, message, overTcp, rcode)
       this.upstream.release(slot)
     }
   }

@@ -10,10 +10,10 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { formatAddress, type Family } from '../../../src/core/ip.ts'
 import { LOCAL } from '../../../src/dns/codes.ts'
 import { QueryView } from '../../../src/dns/query.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../../src/dns/reply.ts'
 import { loadTcp } from '../../../src/native/native.ts'
-import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
+import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import type { StreamAcceptor } from '../../../src/proxy/sockets/streams.ts'
 import { NativeStreams } from '../../../src/proxy/sockets/tcp-native.ts'
 import { TcpServer } from '../../../src/proxy/server/tcp-server.ts'
@@ -21,7 +21,7 @@ import { TcpServer } from '../../../src/proxy/server/tcp-server.ts'
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
 
 const view = new QueryView()
-const scratch = new Uint8Array(LOCAL_ANSWER_MAX)
+const reply = MessageView.of(new Uint8Array(LOCAL_ANSWER_MAX))
 
 function tell(batch: MessageBatch, row: number): void {
   const family: Family = batch.families[row] === 4 ? 4 : 6
@@ -36,12 +36,11 @@ const collector = new BatchCollector({
   clock,
   onBatch: (batch) => {
     for (let row = 0; row < batch.count; row++) {
-      const query = batch.octets(row)
-      const offset = batch.offset(row)
-      view.read(query, offset, batch.length(row))
+      const query = batch.view(row, new MessageView())
+      view.read(query.octets, query.offset, query.length)
       tell(batch, row)
-      const length = writeLocalAnswer(scratch, 0, query, offset, view, LOCAL.deniedRefused)
-      server.reply(batch.channels[row] ?? 0, scratch, 0, length, view.id)
+      writeLocalAnswer(reply, query, view, LOCAL.deniedRefused)
+      server.reply(batch.channels[row] ?? 0, reply, view.id)
     }
   },
 })

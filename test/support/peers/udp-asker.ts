@@ -6,12 +6,11 @@
 import { systemClock } from '../../../src/core/clock.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
 import { loadUdp } from '../../../src/native/native.ts'
-import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
+import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
 import { queryFor } from './upstream.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 /** Queries that wait at once; ids tell them apart. */
 const WINDOW = 512
@@ -75,8 +74,7 @@ const expected = new Uint8Array(16)
 
 function take(batch: MessageBatch): void {
   for (let row = 0; row < batch.count; row++) {
-    const at = batch.offset(row)
-    const octets = Buffer.from(batch.octets(row).subarray(at, at + batch.length(row)))
+    const octets = Buffer.from(batch.view(row, new MessageView()).copy().buffer)
     const index = Number.parseInt(octets.toString('latin1', DIGITS_AT, DIGITS_AT + 8), 16)
     expected.fill(0)
     writeServer(index, expected, 0)

@@ -11,11 +11,10 @@ import { LOCAL } from '../../../src/dns/codes.ts'
 import { QueryView } from '../../../src/dns/query.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../../src/dns/reply.ts'
 import { loadUdp } from '../../../src/native/native.ts'
-import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
-import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
+import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
-import { MessageView } from '../../../src/proxy/messages/message-view.ts'
+import { MessageView } from '../../../src/dns/message-view.ts'
 
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
 
@@ -44,21 +43,17 @@ for (const family of address === undefined ? ([4, 6] as const) : [address.family
 process.stdout.write(`ready ${port}\n`)
 
 function answer(batch: MessageBatch, row: number): void {
-  const query = batch.octets(row)
-  const offset = batch.offset(row)
-  view.read(query, offset, batch.length(row))
-  const label = Buffer.from(query.subarray(offset + 13, offset + 13 + query[offset + 12]!))
+  const query = batch.view(row, new MessageView())
+  const { octets, offset } = query
+  view.read(octets, offset, query.length)
+  const label = Buffer.from(octets.subarray(offset + 13, offset + 13 + octets[offset + 12]!))
   const name = label.toString('latin1')
-  let length = writeLocalAnswer(scratch, 0, query, offset, view, LOCAL.deniedRefused)
-  if (name.startsWith('size')) length = Number(name.slice(4))
+  const reply = MessageView.of(scratch)
+  writeLocalAnswer(reply, query, view, LOCAL.deniedRefused)
+  if (name.startsWith('size')) reply.length = Number(name.slice(4))
   if (name === 'counters') tellReplies()
   else if (name !== 'quiet') tell(batch, row)
-  listeners[batch.channels[row]!]?.send(
-    batch,
-    row,
-    new MessageView().set(scratch, 0, length),
-    view.id,
-  )
+  listeners[batch.channels[row]!]?.send(batch, row, reply, view.id)
 }
 
 function tell(batch: MessageBatch, row: number): void {

@@ -1,10 +1,9 @@
-// Puts entries and programs on interfaces and cgroups, and takes the programs away. The order leaves no packet unjudged: the entry, the
-// programs, and then the mark that opens the gate. A hook that carries the programs keeps its mark, so that an entry changes its endpoint
-// without losing a packet.
+// This file writes entries for interfaces and cgroups, attaches the programs to them, and detaches the programs. The order leaves
+// no packet unjudged: the entry first, then the programs, then the mark that opens the gate. A hook that carries the programs
+// keeps its mark, so another endpoint can take it over without a lost packet.
 //
-// On an interface the programs are tc filters with a handle of our own at the first priority. Other filters stay, and they still see the
-// packets that ours admit (TC_ACT_UNSPEC). On a cgroup the programs are links, pinned so that they outlive the process. Attaching again
-// replaces the program in one step.
+// On an interface the programs are tc filters (tc-programs.ts). On a cgroup the programs are links, which are pinned so that they
+// outlive the process. Attaching again replaces the program in one step.
 
 import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -17,83 +16,48 @@ import {
   encodeHookKey,
   type EndpointValue,
 } from '../maps/layout.ts'
+import type { TcDescriptors, TcPrograms } from './tc-programs.ts'
 
-const TC_HANDLE = 0x4e47
-const TC_PRIORITY = 1
 const INGRESS = 0
 const EGRESS = 1
 
-export interface Programs {
-  readonly tcFrom: number
-  readonly tcTo: number
+export interface Programs extends TcDescriptors {
   readonly cgroupFrom: number
   readonly cgroupTo: number
 }
 
-/** Undefined, or the name of the errno. */
-export type AttachResult = string | undefined
-
-/** `side`: where the endpoint's packets come in. Following what it receives starts before judging. */
-export function attachInterface(
-  bpf: Bpf,
-  programs: Programs,
-  ifindex: number,
-  side: 'ingress' | 'egress',
-): AttachResult {
-  const from = side === 'ingress' ? INGRESS : EGRESS
-  const to = side === 'ingress' ? EGRESS : INGRESS
-  const results = [
-    bpf.tcAttach(ifindex, to, TC_HANDLE, TC_PRIORITY, programs.tcTo),
-    bpf.tcAttach(ifindex, from, TC_HANDLE, TC_PRIORITY, programs.tcFrom),
-  ]
-  return firstError(results)
-}
-
+/** Returns undefined on success, or the name of the errno. */
 export function attachCgroup(
   bpf: Bpf,
   programs: Programs,
   links: string,
   key: HookKey,
   path: string,
-): AttachResult {
-  return firstError([
+): string | undefined {
+  const results = [
     bpf.cgroupAttach(path, INGRESS, programs.cgroupTo, linkPin(links, key, 'to')),
     bpf.cgroupAttach(path, EGRESS, programs.cgroupFrom, linkPin(links, key, 'from')),
-  ])
+  ]
+  const failed = results.find((result) => result < 0)
+  return failed === undefined ? undefined : errnoName(failed)
 }
 
-/** Whether both programs are where `attachInterface` puts them. */
-export function carriesInterface(
-  bpf: Bpf,
-  programs: Programs,
-  ifindex: number,
-  side: 'ingress' | 'egress',
-): boolean {
-  const [inward, outward] =
-    side === 'ingress' ? [programs.tcFrom, programs.tcTo] : [programs.tcTo, programs.tcFrom]
-  return (
-    bpf.tcQuery(ifindex, INGRESS, TC_HANDLE, TC_PRIORITY) === bpf.programId(inward) &&
-    bpf.tcQuery(ifindex, EGRESS, TC_HANDLE, TC_PRIORITY) === bpf.programId(outward)
-  )
-}
-
-/** Whether both links are pinned: without its pin a link is gone. */
+/** True if both links are pinned. A link without its pin is gone. */
 export function carriesCgroup(links: string, key: HookKey): boolean {
   return existsSync(linkPin(links, key, 'to')) && existsSync(linkPin(links, key, 'from'))
 }
 
-/** Takes the programs off a hook; a hook that is gone is no error. */
-export function detach(bpf: Bpf, links: string, key: HookKey): void {
+/** Removes the programs from a hook. It is no error if the hook is gone. */
+export function detach(tc: TcPrograms, links: string, key: HookKey): void {
   if (key.kind === 'interface') {
-    bpf.tcDetach(key.id, INGRESS, TC_HANDLE, TC_PRIORITY)
-    bpf.tcDetach(key.id, EGRESS, TC_HANDLE, TC_PRIORITY)
+    tc.detach(key.id)
     return
   }
   for (const direction of ['from', 'to']) {
     try {
       unlinkSync(linkPin(links, key, direction))
     } catch {
-      // Never attached, or gone with its cgroup.
+      // The link was never attached, or is gone with its cgroup.
     }
   }
 }
@@ -102,12 +66,7 @@ function linkPin(links: string, key: HookKey, direction: string): string {
   return join(links, `cgroup_${key.id}_${direction}`)
 }
 
-function firstError(results: readonly number[]): AttachResult {
-  const failed = results.find((result) => result < 0)
-  return failed === undefined ? undefined : errnoName(failed)
-}
-
-/** Undefined, or the name of the errno that refused it. */
+/** Returns undefined on success, or the name of the errno with which the kernel refused the entry. */
 export function writeEntry(
   endpoints: KernelMap,
   key: HookKey,
@@ -120,7 +79,7 @@ export function writeEntry(
   return errno === 0 ? undefined : errnoName(errno)
 }
 
-/** The programs are on. Undefined, or the name of an errno. */
+/** Records in the hook's entry that the programs are attached. Returns undefined on success, or the name of an errno. */
 export function markAttached(endpoints: KernelMap, key: HookKey): string | undefined {
   const octets = encodeHookKey(key)
   const before = endpoints.get(octets)

@@ -1,41 +1,47 @@
-// Interfaces that carry the programs and belong to no endpoint: their name matches a pattern of the configuration, or an endpoint waits for an
-// interface of that name but its generation had another. A fenced interface may do DNS only, until an endpoint is known. An endpoint's entry
-// replaces the fence in one write, and a fence replaces the entry of an endpoint that left, so there is no moment without either. Written
-// by the adapter only.
+// Fences manages interfaces that carry the programs but belong to no endpoint. An interface is fenced for one of two reasons. Its
+// name matches a pattern of the configuration, or an endpoint waits for an interface of that name, because its generation had
+// another interface. A fenced interface may do DNS only, until its endpoint is known. An endpoint's entry replaces the fence in
+// one write. When an endpoint leaves, a fence replaces its entry in one write. So the interface always has a fence or an entry.
+// Only the adapter writes fences.
 //
-// In ng_endpoints a fence is an entry with endpoint 0. Its generation is the interface's index, so that the neighbours of two fenced
-// interfaces stay apart. A fence outlives the process like every entry.
+// In ng_endpoints a fence is an entry with endpoint 0. Its generation is the interface's index, so two fenced interfaces do not
+// share their neighbours. A fence outlives the process, like every entry.
+// share their neighbours. A fence outlives the process, like every entry.
 
 import { endpointId, generation } from '../../../core/ids.ts'
-import type { Bpf, Posix } from '../../../native/native.ts'
-import { attachInterface, detach, markAttached, type Programs, writeEntry } from './attach.ts'
+import type { Posix } from '../../../native/native.ts'
+import { detach, markAttached, type Programs, writeEntry } from './attach.ts'
 import { isWithoutLinkHeader, LOOPBACK } from '../../hooks/find-hook.ts'
 import type { Side } from '../../hooks/hook-index.ts'
 import type { LinkEvents, LinkItem } from '../../hooks/link-events.ts'
 import type { Gate } from './gate.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
+import type { TcPrograms } from './tc-programs.ts'
 
 export interface FencesOptions {
-  readonly bpf: Bpf
+  readonly tc: TcPrograms
   readonly posix: Posix
   readonly programs: Programs
   readonly links: string
   readonly endpoints: KernelMap
   readonly linkEvents: LinkEvents
   readonly gate: Gate
-  /** The side that packets come in of an interface that an endpoint waits for; undefined when none does. */
+  /**
+   * Returns the side at which packets arrive on an interface for which an endpoint waits, or undefined if no endpoint waits for
+   * it.
+   */
   readonly awaitedSide: (name: string) => Side | undefined
-  /** Whether an endpoint has the interface. */
+  /** Returns true if the interface belongs to an endpoint. */
   readonly isOwned: (ifindex: number) => boolean
 }
 
 export class Fences {
   readonly #options: FencesOptions
-  /** Interface index -> name; those found in the kernel have none until they are looked at. */
+  /** Interface index -> name. A fence that was found in the kernel has no name until the first look at its interface. */
   readonly #fenced = new Map<number, string>()
   #patterns: readonly string[] = []
-  /** Why an interface could not be fenced, by name; tried again with every look. */
+  /** By name, why an interface could not be fenced. Every look at all interfaces tries again. */
   readonly #failed = new Map<string, string>()
 
   constructor(options: FencesOptions) {
@@ -45,12 +51,12 @@ export class Fences {
     })
   }
 
-  /** Names of what is fenced, sorted. */
+  /** Names of the fenced interfaces, sorted. */
   get names(): readonly string[] {
     return [...this.#fenced.values()].toSorted()
   }
 
-  /** Index and name of what is fenced; the name is empty until the first look. */
+  /** Index and name of each fenced interface. The name is empty until the first look at the interface. */
   interfaces(): Iterable<readonly [ifindex: number, name: string]> {
     return this.#fenced
   }
@@ -65,12 +71,12 @@ export class Fences {
     if (name !== undefined) this.#put({ ifindex, name })
   }
 
-  /** What matches and is not fenced, and why. */
+  /** Interfaces that should be fenced but are not, with the reason. */
   get failures(): ReadonlyMap<string, string> {
     return this.#failed
   }
 
-  /** Makes these the patterns; what matches none any more is let go. */
+  /** Sets the patterns. An interface that no pattern matches any longer loses its fence. */
   set(patterns: readonly string[]): void {
     const { gate } = this.#options
     for (const pattern of patterns) gate.add(pattern)
@@ -79,39 +85,41 @@ export class Fences {
     this.#lookAtAll()
   }
 
-  /** The patterns and endpoints of this process are known: removes what an earlier process left. */
+  /**
+   * Call this when the patterns and endpoints of this process are known. Removes the fences that only an earlier process wanted.
+   */
   settle(): void {
-    this.#options.gate.dropLeftovers()
+    this.#options.gate.dropStale()
     this.#lookAtAll()
   }
 
-  /** Follows interfaces that came, went or were renamed. After endpoints have taken theirs. */
-  follow(news: readonly LinkItem[] | 'all'): void {
-    if (news === 'all') {
+  /** Follows interfaces that appeared, disappeared or were renamed. Call this after endpoints have taken their interfaces. */
+  follow(events: readonly LinkItem[] | 'all'): void {
+    if (events === 'all') {
       this.#lookAtAll()
       return
     }
-    for (const { ifindex, name } of news) this.#look(ifindex, name)
+    for (const { ifindex, name } of events) this.#look(ifindex, name)
   }
 
-  /** What an interface of that name is to be may have changed. */
+  /** Call this when an endpoint begins or stops to wait for an interface of this name. */
   lookAt(name: string): void {
     const ifindex = this.#options.posix.ifIndex(name)
     if (ifindex > 0) this.#look(ifindex, name)
   }
 
-  /** An endpoint leaves an interface: true when a fence stands there now. */
+  /** Call this when an endpoint leaves an interface. Returns true if the interface is now fenced. */
   takeOver(ifindex: number): boolean {
     const item = this.#options.linkEvents.list().find((each) => each.ifindex === ifindex)
     return item !== undefined && this.sideOf(item.name) !== undefined && this.#put(item)
   }
 
-  /** An endpoint has taken the interface. */
+  /** Call this when an endpoint has taken the interface. */
   giveUp(ifindex: number): void {
     this.#fenced.delete(ifindex)
   }
 
-  /** Where packets come in of an interface that is to be fenced. */
+  /** Returns the side at which packets arrive on an interface that is to be fenced, or undefined if it is not to be fenced. */
   sideOf(name: string): Side | undefined {
     if (name === 'lo') return undefined
     const isMatch = this.#patterns.some((pattern) => matchesPattern(pattern, name))
@@ -139,9 +147,9 @@ export class Fences {
     }
   }
 
-  /** Entry first, then programs: nothing is judged by half. */
+  /** Writes the entry before it attaches the programs, so that the programs always find the entry. */
   #put({ ifindex, name }: LinkItem): boolean {
-    const { bpf, posix, programs, endpoints } = this.#options
+    const { tc, posix, programs, endpoints } = this.#options
     const type = posix.ifType(name)
     const side = this.sideOf(name)
     if (type === LOOPBACK || type < 0 || side === undefined) return false
@@ -155,8 +163,7 @@ export class Fences {
       fenced: true,
       layer3: isWithoutLinkHeader(type),
     })
-    const failure =
-      refused ?? attachInterface(bpf, programs, ifindex, side) ?? markAttached(endpoints, key)
+    const failure = refused ?? tc.attach(programs, ifindex, side) ?? markAttached(endpoints, key)
     if (failure !== undefined) {
       this.#failed.set(name, failure)
       return false
@@ -167,15 +174,15 @@ export class Fences {
   }
 
   #remove(ifindex: number): void {
-    const { bpf, links, endpoints } = this.#options
+    const { tc, links, endpoints } = this.#options
     const key = { kind: 'interface', id: ifindex } as const
     this.#fenced.delete(ifindex)
-    detach(bpf, links, key)
+    detach(tc, links, key)
     endpoints.delete(encodeHookKey(key))
   }
 }
 
-/** A name, or its beginning and a final `*`. */
+/** True if the name matches a pattern. A pattern is a name, or the beginning of a name and a final `*`. */
 export function matchesPattern(pattern: string, name: string): boolean {
   return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
 }

@@ -1,6 +1,7 @@
-// The gate before routing (gate.bpf.c) and the names it knows. The gate is an addition: where the kernel lacks it (before 6.4), an interface
-// is closed from the moment its programs are attached, about a millisecond after it appears, and the adapter reports that. Names are written
-// before an interface of that name can come, and outlive the process, so that an interface that appears without a daemon is closed too.
+// Gate attaches the gate program before routing (gate.bpf.c) and writes the names that the gate closes. The gate is an addition.
+// Kernels before 6.4 lack it. Such a kernel closes an interface only when its programs are attached, about a millisecond after it
+// appears, and the adapter reports this. A name is written before an interface of that name can appear. Names outlive the
+// process, so an interface that appears without a daemon is closed too.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,9 +12,9 @@ import { keyOf, keyText, type KernelMap } from '../maps/kernel-map.ts'
 import { encodeGateName, encodeNumber } from '../maps/layout.ts'
 
 const FILE = 'namegate-gate.bpf.o'
-/** Before defragmentation (-400) and everything behind it. */
+/** Runs before defragmentation (-400) and all hooks after defragmentation. */
 const PRIORITY = -500
-/** Daemons with other pins in the same network namespace have one each. */
+/** Daemons with other pins in the same network namespace use one priority each. */
 const PRIORITIES = 16
 const FAMILIES = { inet: 2, inet6: 10 } as const
 const EBUSY = -16
@@ -27,16 +28,16 @@ export interface GateOptions {
 export class Gate {
   readonly #options: GateOptions
   readonly #object: LoadedObject | undefined
-  /** How often each key is wanted, in hex. */
+  /** How many callers want each key. Keys are in hex. */
   readonly #wanted = new Map<string, number>()
-  /** Keys that an earlier process left and this one has not claimed. */
-  #leftover: Set<string>
+  /** Keys that an earlier process left and this process has not added yet. */
+  #stale: Set<string>
   readonly state: HookState
 
   constructor(options: GateOptions) {
     this.#options = options
     const { bpf, pinPath, names } = options
-    this.#leftover = new Set(names.keyTexts())
+    this.#stale = new Set(names.keyTexts())
     const file = builtFile(FILE)
     const loaded = existsSync(file) ? bpf.load(file, pinDirectory(pinPath), {}) : 0
     this.#object = typeof loaded === 'number' ? undefined : loaded
@@ -47,18 +48,18 @@ export class Gate {
         : { kind: 'failed', reason: failure === 0 ? `${FILE} is not built` : errnoName(failure) }
   }
 
-  /** A name, or its beginning and a final `*`; from now on such an interface is closed until it has an entry. */
+  /** Closes interfaces that match a name, or the beginning of a name and a final `*`, until they have an entry. */
   add(pattern: string): void {
     const key = encodeGateName(pattern)
     if (key === undefined) return
     const text = keyText(key)
     const count = this.#wanted.get(text) ?? 0
     this.#wanted.set(text, count + 1)
-    const isThere = this.#leftover.delete(text) || count > 0
+    const isThere = this.#stale.delete(text) || count > 0
     if (!isThere) this.#options.names.set(key, encodeNumber(1))
   }
 
-  /** As often as it was added. */
+  /** Call this once for each `add`. */
   remove(pattern: string): void {
     const key = encodeGateName(pattern)
     if (key === undefined) return
@@ -67,18 +68,18 @@ export class Gate {
     else if (this.#wanted.delete(keyText(key))) this.#options.names.delete(key)
   }
 
-  /** Everything that is wanted has been added: removes what an earlier process left. */
-  dropLeftovers(): void {
-    for (const text of this.#leftover) this.#options.names.delete(keyOf(text))
-    this.#leftover = new Set()
+  /** Removes the names that an earlier process left. Call this when every wanted name has been added. */
+  dropStale(): void {
+    for (const text of this.#stale) this.#options.names.delete(keyOf(text))
+    this.#stale = new Set()
   }
 
-  /** The keys that are to be there, as text. */
+  /** The keys that the map should have, as text. */
   keys(): ReadonlySet<string> {
-    return new Set([...this.#wanted.keys(), ...this.#leftover])
+    return new Set([...this.#wanted.keys(), ...this.#stale])
   }
 
-  /** Families whose program another process removed. */
+  /** Families whose gate program another process removed. */
   lost(): readonly string[] {
     if (this.state.kind !== 'attached') return []
     return Object.keys(FAMILIES).filter((name) => !existsSync(this.#pinOf(name)))
@@ -92,7 +93,7 @@ export class Gate {
     if (this.#object !== undefined) this.#options.bpf.unload(this.#object.handle)
   }
 
-  /** Undefined, or the errno that stopped it. */
+  /** Returns undefined on success, or the errno. */
   #attach({ programs }: LoadedObject): number | undefined {
     const { bpf } = this.#options
     const program = programs['ng_gate_in'] ?? -1

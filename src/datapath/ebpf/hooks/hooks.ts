@@ -1,8 +1,8 @@
-// The acts of the eBPF datapath at its hooks: what is in ng_endpoints and ng_source, and which programs are attached. The state machine is
-// in src/datapath/hooks/endpoint-hooks.ts. Written by the adapter only.
+// Hooks carries out the steps of the eBPF datapath at its hooks: it writes entries in ng_endpoints and ng_source, and attaches
+// programs. The state machine is in src/datapath/hooks/endpoint-hooks.ts. Only the adapter writes here.
 //
-// Always: an entry in ng_endpoints has its sources in ng_source. A hook has its entry before it has a program, and loses the program
-// before the entry, so that no packet is judged by half.
+// An entry in ng_endpoints always has its sources in ng_source. A hook has its entry before it has a program, and loses the
+// program before it loses the entry. So a program always finds the entry.
 
 import type { EndpointId, Generation } from '../../../core/ids.ts'
 import type { Prefix } from '../../../core/ip.ts'
@@ -14,22 +14,17 @@ import { LinkEvents } from '../../hooks/link-events.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
 import type { Sources } from '../maps/sources.ts'
-import {
-  attachCgroup,
-  attachInterface,
-  detach,
-  markAttached,
-  type Programs,
-  writeEntry,
-} from './attach.ts'
+import { attachCgroup, detach, markAttached, type Programs, writeEntry } from './attach.ts'
 import { Fences } from './fences.ts'
 import type { Gate } from './gate.ts'
+import type { TcPrograms } from './tc-programs.ts'
 
 export interface HooksOptions {
   readonly bpf: Bpf
+  readonly tc: TcPrograms
   readonly posix: Posix
   readonly programs: Programs
-  /** Pin directory of cgroup links. */
+  /** The pin directory of cgroup links. */
   readonly links: string
   readonly endpoints: KernelMap
   readonly sources: Sources
@@ -45,7 +40,7 @@ export class Hooks implements HookActs {
   readonly #endpoints: EndpointHooks = new EndpointHooks(this)
   /** Interfaces without an endpoint. */
   readonly fences: Fences
-  /** Interfaces with programs of which there were events: the programs may be gone. Cleared by who looks at them. */
+  /** Interfaces with programs that had an event, so that the programs may be gone. The next comparison clears the set. */
   readonly touched = new Set<number>()
   #onTouched: () => void = () => undefined
   #isSettled = false
@@ -79,13 +74,15 @@ export class Hooks implements HookActs {
     return this.#endpoints.placed()
   }
 
-  /** Where an endpoint is in the kernel. */
+  /** The place of an endpoint in the kernel. */
   placeOf(id: EndpointId): HookKey | undefined {
     return this.#endpoints.get(id)?.key
   }
 
-  /** Writes and attaches an endpoint; undefined, or the name of the errno that stopped it. From then on the gate keeps an interface
-   *  of its name closed as long as the interface has no entry. */
+  /**
+   * Writes and attaches an endpoint. Returns undefined on success, or the name of the errno. From this call on, the gate closes
+   * an interface of the endpoint's name for as long as that interface has no entry.
+   */
   upsert(entry: EndpointEntry): string | undefined {
     const before = this.#endpoints.get(entry.id)?.entry?.hook
     this.#closeName(entry.hook)
@@ -93,7 +90,7 @@ export class Hooks implements HookActs {
     return this.#endpoints.upsert(entry)
   }
 
-  /** Writes an endpoint again, whatever was believed to be there; `held`: its sources in the kernel. */
+  /** Writes an endpoint again, whatever this process knows about it. `held` are its sources in the kernel. */
   rewrite(entry: EndpointEntry, held: readonly Prefix[]): void {
     const placed = this.#endpoints.get(entry.id)
     if (placed === undefined) return
@@ -101,7 +98,7 @@ export class Hooks implements HookActs {
     this.upsert(entry)
   }
 
-  /** Takes an endpoint out: program, entry, sources, in this order. */
+  /** Removes an endpoint: first its program, then its entry, then its sources. */
   remove(id: EndpointId): string | undefined {
     const hook = this.#endpoints.get(id)?.entry?.hook
     this.#openName(hook)
@@ -129,6 +126,17 @@ export class Hooks implements HookActs {
     this.#onTouched = listener
   }
 
+  /** Returns the first wanted interface that has the programs of another running daemon, and that daemon's pin path. */
+  takenInterface(
+    isWanted: (name: string) => boolean,
+  ): { readonly name: string; readonly pinPath: string } | undefined {
+    for (const { ifindex, name } of this.#linkEvents.list()) {
+      const pinPath = isWanted(name) ? this.#options.tc.runningOwner(ifindex) : undefined
+      if (pinPath !== undefined) return { name, pinPath }
+    }
+    return undefined
+  }
+
   watch(onNews: () => void): boolean {
     return this.#linkEvents.watch(onNews)
   }
@@ -141,7 +149,7 @@ export class Hooks implements HookActs {
     return this.#finder.find(hook)
   }
 
-  /** New sources first, then the endpoint itself. */
+  /** Writes new sources before the endpoint itself. */
   write(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined {
     const { sources, endpoints } = this.#options
     const errno = sources.add(entry.id, entry.sources, placed.sources)
@@ -155,7 +163,7 @@ export class Hooks implements HookActs {
     })
   }
 
-  /** Away with the sources of before, then the programs and their mark. */
+  /** Removes the earlier sources, then attaches the programs and sets their mark. */
   attach(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined {
     if (found.key.kind === 'interface') this.fences.giveUp(found.key.id)
     const stale = placed.sources
@@ -164,23 +172,23 @@ export class Hooks implements HookActs {
     return this.#attachPrograms(entry, found)
   }
 
-  /** Programs off and entry away, or a fence in its place. */
+  /** Removes the programs and the entry, or puts a fence in place of the entry. */
   clear(key: HookKey): string | undefined {
     if (key.kind === 'interface' && this.fences.takeOver(key.id)) return undefined
-    detach(this.#options.bpf, this.#options.links, key)
+    detach(this.#options.tc, this.#options.links, key)
     const errno = this.#options.endpoints.delete(encodeHookKey(key))
     return errno === 0 ? undefined : errnoName(errno)
   }
 
   strip(placed: PlacedEndpoint): void {
-    const { bpf, links, sources } = this.#options
+    const { tc, links, sources } = this.#options
     const { closed } = placed
-    if (closed !== undefined && !this.#endpoints.isOwned(closed)) detach(bpf, links, closed)
+    if (closed !== undefined && !this.#endpoints.isOwned(closed)) detach(tc, links, closed)
     sources.remove(placed.id, placed.sources, [])
     placed.sources = []
   }
 
-  /** An interface is fenced. On a cgroup the programs without an entry let nothing pass. */
+  /** Fences an interface. On a cgroup it attaches the programs without an entry, so they let nothing pass. */
   close(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined {
     if (found.key.kind === 'interface') {
       this.fences.takeOver(found.key.id)
@@ -195,10 +203,10 @@ export class Hooks implements HookActs {
   }
 
   #attachPrograms(entry: EndpointEntry, found: PresentHook): string | undefined {
-    const { bpf, programs, links, endpoints } = this.#options
+    const { bpf, tc, programs, links, endpoints } = this.#options
     const failure =
       entry.hook.kind === 'interface'
-        ? attachInterface(bpf, programs, found.key.id, entry.hook.side)
+        ? tc.attach(programs, found.key.id, entry.hook.side)
         : attachCgroup(bpf, programs, links, found.key, found.path)
     return failure ?? markAttached(endpoints, found.key)
   }
@@ -211,7 +219,7 @@ export class Hooks implements HookActs {
     if (hook?.kind === 'interface' && hook.side === 'ingress') this.#options.gate.remove(hook.name)
   }
 
-  /** Takes over what the kernel has from before; sources without an endpoint are removed. */
+  /** Reads what an earlier process left in the kernel. Removes sources without an endpoint. */
   #restore(): void {
     const { endpoints, sources } = this.#options
     const held = sources.read()

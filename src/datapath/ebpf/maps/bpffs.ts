@@ -1,6 +1,7 @@
-// The pin directory: its path, its names, and the bpffs that is mounted there. A pin outlives the process that made it; so enforcement does.
+// This file finds and makes the pin directory, and mounts bpffs for it. A pin outlives the process that made it, and so does
+// enforcement.
 
-import { existsSync, mkdirSync, statfsSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, type Dirent } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { dottedName, USUAL_BPFFS } from '../../../core/pin-path.ts'
 import { messageOf, UnavailableError } from '../../../core/errors.ts'
@@ -9,22 +10,25 @@ import { LAYOUT_VERSION } from './layout.ts'
 
 const BPF_FS_MAGIC = 0xcafe4a11
 
-/** Where the maps of this layout are pinned. */
+/** The folder in which the maps of this layout are pinned. */
 export function pinDirectory(pinPath: string): string {
   return layoutDirectory(pinPath, LAYOUT_VERSION)
 }
 
-/** Where the maps of some layout are pinned. */
+/** The folder in which the maps of a given layout are pinned. */
 export function layoutDirectory(pinPath: string, layout: number): string {
   return join(pinPath, `v${layout}`)
 }
 
-/** Where the links of cgroup programs are pinned. */
+/** The folder in which the links of cgroup programs are pinned. */
 export function linkDirectory(pinPath: string): string {
   return join(pinDirectory(pinPath), 'links')
 }
 
-/** Throws UnavailableError, before anything is made, when a name inside the bpffs has a dot; there EPERM is all that is said of it. */
+/**
+ * Throws UnavailableError if a folder name inside the bpffs has a dot. Without this check the kernel would report only EPERM.
+ * Nothing has been made at this point.
+ */
 function mustHaveNoDot(pinPath: string): void {
   let folder = pinPath
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
@@ -37,7 +41,7 @@ function mustHaveNoDot(pinPath: string): void {
   )
 }
 
-/** Makes the directories, mounting bpffs at its usual place when nothing is there yet. */
+/** Makes the directories. Mounts bpffs at its usual place if nothing is mounted there. */
 export function ensurePinDirectory(posix: Posix, pinPath: string): void {
   if (!isBpffs(pinPath)) mountFor(posix, pinPath)
   mustHaveNoDot(pinPath)
@@ -62,7 +66,7 @@ function mountFor(posix: Posix, pinPath: string): void {
   }
 }
 
-/** Whether the nearest folder that exists is in a bpffs. */
+/** True if the nearest existing folder is in a bpffs. */
 function isBpffs(path: string): boolean {
   for (let folder = path; ; folder = dirname(folder)) {
     try {
@@ -70,5 +74,31 @@ function isBpffs(path: string): boolean {
     } catch {
       if (folder === dirname(folder)) return false
     }
+  }
+}
+
+/** The directories in every bpffs of this mount namespace that are named like a layout. */
+export function* pinDirectoriesOfAll(): Generator<string, void> {
+  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+    const [, folder = '', type] = line.split(' ')
+    if (type === 'bpf') yield* layoutsBelow(folder)
+  }
+}
+
+function* layoutsBelow(folder: string): Generator<string, void> {
+  for (const entry of entriesOf(folder)) {
+    if (!entry.isDirectory()) continue
+    const path = join(folder, entry.name)
+    if (/^v\d+$/.test(entry.name)) yield path
+    else yield* layoutsBelow(path)
+  }
+}
+
+/** Returns nothing if another process has removed the folder, or if only another user can read it. */
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
   }
 }

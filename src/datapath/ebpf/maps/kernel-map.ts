@@ -1,6 +1,6 @@
-// One pinned map: writes and removals in batches, each entry with its own error; reads of the whole map in slices. Counts its writes. Opening
-// a map checks its key and value sizes, because the kernel writes as many octets into our buffers. Removing an absent key is no error, so
-// that every change can be repeated.
+// KernelMap is one pinned map. It writes and removes entries in batches, with an error for each entry. It reads the whole map in
+// slices, and counts its writes. Opening a map checks its key and value sizes, because the kernel writes that many octets into
+// this process's buffers. Removing an absent key is no error, so every change can be repeated.
 
 import { UnavailableError } from '../../../core/errors.ts'
 import { CURSOR_DONE, CURSOR_SIZE, type Bpf } from '../../../native/native.ts'
@@ -11,7 +11,7 @@ const ENOSPC = 28
 const READ_SLICE = 4096
 const READ_SLICE_LIMIT = 1 << 20
 
-/** Called for each entry that was refused, with its position and errno. */
+/** Called for each refused entry, with its position and errno. */
 export type Refused = (index: number, errno: number) => void
 
 export class KernelMap {
@@ -19,7 +19,7 @@ export class KernelMap {
   readonly fd: number
   readonly keySize: number
   readonly valueSize: number
-  /** How many entries it can have. */
+  /** How many entries the map can have. */
   readonly capacity: number
   readonly #bpf: Bpf
   #errors = new Int32Array(1024)
@@ -42,12 +42,12 @@ export class KernelMap {
     }
   }
 
-  /** Entries written or removed so far, refused ones included. */
+  /** How many entries were written or removed so far, including refused entries. */
   get writes(): number {
     return this.#writes
   }
 
-  /** Writes the first `count` entries; all are tried. */
+  /** Writes the first `count` entries. Tries all of them, even after a refusal. */
   update(keys: Uint8Array, values: Uint8Array, count: number, refused: Refused): void {
     if (count === 0) return
     this.#writes += count
@@ -59,7 +59,7 @@ export class KernelMap {
     }
   }
 
-  /** Removes the first `count` keys; all are tried. */
+  /** Removes the first `count` keys. Tries all of them, even after a refusal. */
   remove(keys: Uint8Array, count: number, refused: Refused): void {
     if (count === 0) return
     this.#writes += count
@@ -70,14 +70,14 @@ export class KernelMap {
     }
   }
 
-  /** Writes one entry; 0 or its errno. */
+  /** Writes one entry. Returns 0 or the errno. */
   set(key: Uint8Array, value: Uint8Array): number {
     let result = 0
     this.update(key, value, 1, (_, errno) => (result = errno))
     return result
   }
 
-  /** Removes one key; 0 or its errno. */
+  /** Removes one key. Returns 0 or the errno. */
   delete(key: Uint8Array): number {
     let result = 0
     this.remove(key, 1, (_, errno) => (result = errno))
@@ -90,7 +90,7 @@ export class KernelMap {
     return this.#bpf.lookup(this.fd, key, value) === 0 ? value : undefined
   }
 
-  /** Reads the whole map; `visit` gets buffers and the offsets of one entry in them. */
+  /** Reads the whole map. Calls `visit` for each entry with the buffers and the entry's offsets in them. */
   forEach(visit: (keys: Uint8Array, key: number, values: Uint8Array, value: number) => void): void {
     const reader = this.reader()
     while (!reader.done) {
@@ -118,7 +118,7 @@ export class KernelMap {
   }
 }
 
-/** A key as text, two digits an octet, so that sets can hold it; `keyOf` is the way back. */
+/** A key as text, two hex digits for each octet, so that sets can hold it. `keyOf` does the reverse. */
 export function keyText(octets: Uint8Array): string {
   return Buffer.from(octets).toString('hex')
 }
@@ -144,7 +144,7 @@ export class MapReader {
     return this.#cursor[0] === CURSOR_DONE
   }
 
-  /** Reads at most about `limit` entries on; returns how many. */
+  /** Reads about `limit` more entries at most. Returns how many it read. */
   read(limit: number): number {
     const { fd, keySize, valueSize } = this.#map
     for (let room = limit; room <= READ_SLICE_LIMIT; room *= 2) {
@@ -155,9 +155,40 @@ export class MapReader {
       const cursor = this.#cursor
       const count = this.#bpf.slice(fd, cursor, this.keys, this.values, room, keySize, valueSize)
       if (count >= 0) return count
-      // One bucket of the hash holds more than there is room for.
+      // One bucket of the hash has more entries than the buffers can hold.
       if (count !== -ENOSPC) throw new Error(`Cannot read map ${this.#map.name}: errno ${-count}`)
     }
     throw new Error(`Cannot read map ${this.#map.name}: one bucket is too large`)
+  }
+}
+
+/** The maps of the loaded object, by name. */
+export type KernelMaps = Readonly<Record<MapName, KernelMap>>
+
+export function openMaps(bpf: Bpf, fds: Readonly<Record<string, number>>): KernelMaps {
+  const open = (name: MapName): KernelMap => {
+    const fd = fds[name]
+    if (fd === undefined) throw new Error(`Cannot find map ${name} in namegate.bpf.o`)
+    return new KernelMap(bpf, name, fd)
+  }
+  return {
+    ng_mode: open('ng_mode'),
+    ng_config: open('ng_config'),
+    ng_ipcache: open('ng_ipcache'),
+    ng_endpoints: open('ng_endpoints'),
+    ng_source: open('ng_source'),
+    ng_policy: open('ng_policy'),
+    ng_conn: open('ng_conn'),
+    ng_conn_new: open('ng_conn_new'),
+    ng_flow_slot: open('ng_flow_slot'),
+    ng_flow_turn: open('ng_flow_turn'),
+    ng_conn_count: open('ng_conn_count'),
+    ng_listeners: open('ng_listeners'),
+    ng_dns_source: open('ng_dns_source'),
+    ng_gate: open('ng_gate'),
+    ng_adopting: open('ng_adopting'),
+    ng_adopted: open('ng_adopted'),
+    ng_intercepted: open('ng_intercepted'),
+    ng_stats: open('ng_stats'),
   }
 }

@@ -1,4 +1,4 @@
-// Elements of the kernel's sets as objects, and the comment of our table.
+// This file reads elements of the kernel's sets as objects, and the comment of namegate's table.
 
 import { TABLE } from '../rules/layout.ts'
 import { FAMILY_INET, type Message } from './message.ts'
@@ -22,25 +22,44 @@ const CATCH_ALL = 2
 const TABLE_NAME = 1
 const TABLE_USERDATA = 6
 
-/** Visits each element of a set, or the one with a key; `onOtherwise`: there is one for every other key. */
+/** The socket for requests, and the message in which requests are encoded. */
+export interface Asking {
+  readonly socket: Socket
+  readonly message: Message
+}
+
+/**
+ * Visits each element of a set. Returns false if there is no such set. `onOtherwise` is called if the set has an element for
+ * every other key.
+ */
 export function eachElement(
-  socket: Socket,
-  message: Message,
+  { socket, message }: Asking,
   name: string,
   visit: (element: Element) => void,
-  only?: Uint8Array,
   onOtherwise: () => void = () => undefined,
 ): boolean {
-  const ask = only === undefined ? socket.list.bind(socket) : socket.ask.bind(socket)
-  return ask(requestOf(name, only), message, (reader, from, end) => {
+  return socket.list(requestOf(name), message, (reader, from, end) => {
     readElements(reader, from, end, visit, onOtherwise)
   })
 }
 
-/** The same for all elements, with pauses: the kernel is asked by a thread of its own, on a socket of its own. */
+/** Returns the element of a set with this key. */
+export function findElement(
+  { socket, message }: Asking,
+  name: string,
+  key: Uint8Array,
+): Element | undefined {
+  let found: Element | undefined
+  socket.ask(requestOf(name, key), message, (reader, from, end) => {
+    const visit = (element: Element): void => void (found = element)
+    readElements(reader, from, end, visit, () => undefined)
+  })
+  return found
+}
+
+/** Visits each element as `eachElement` does, with pauses. A thread makes the listing, on a socket of its own. */
 export function* eachElementInSlices(
-  socket: Socket,
-  message: Message,
+  { socket, message }: Asking,
   name: string,
   visit: (element: Element) => void,
   attempts?: number,
@@ -51,7 +70,7 @@ export function* eachElementInSlices(
   return yield* socket.listInSlices(requestOf(name), message, read, attempts)
 }
 
-/** The set that a message of elements is about. */
+/** The name of the set to which the elements of a message belong. */
 export function setNameOf(reader: Reader, from: number, end: number): string {
   let name = ''
   reader.attributes(from, end, (type, at, to) => {
@@ -70,7 +89,7 @@ function requestOf(name: string, only?: Uint8Array): (to: Message, flags: number
   }
 }
 
-/** Elements of a message; `onOtherwise`: the one for every other key. */
+/** Visits the elements of a message. Calls `onOtherwise` for the element that stands for every other key. */
 export function readElements(
   reader: Reader,
   from: number,
@@ -129,8 +148,8 @@ function valueOf(reader: Reader, from: number, end: number): Uint8Array {
   return value
 }
 
-/** Comment of our table; undefined when there is none. */
-export function readTable(socket: Socket, message: Message): Uint8Array | undefined {
+/** Returns the comment of namegate's table, or undefined if there is no table. */
+export function readTable({ socket, message }: Asking): Uint8Array | undefined {
   let found: Uint8Array | undefined
   const request = (to: Message, flags: number): void => {
     to.begin(GET_TABLE, flags, FAMILY_INET)

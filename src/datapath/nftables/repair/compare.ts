@@ -1,24 +1,24 @@
-// Compares everything in the kernel's sets with what this process wrote, after the kernel lost reports of changes. The comparison runs in
-// slices with the event loop free between them, and skips what is written meanwhile. Only the kernel's reports tell of sets to which packets
-// add elements.
+// This file compares everything in the kernel's sets with what this process wrote, after the kernel lost reports of changes. The
+// comparison runs in slices, and the event loop is free between them. It skips elements that are written during the comparison.
+// It skips sets to which packets add elements, because only the kernel's reports show changes of those sets.
 
 import type { Family } from '../../../core/ip.ts'
 import { suspect, type OnFound } from './suspect.ts'
 import { KEPT, shapeOf, TIMED } from '../rules/layout.ts'
 import { textOf, type Element } from '../tables/mirror.ts'
-import { eachElement, eachElementInSlices } from '../netlink/read-elements.ts'
+import { eachElement, eachElementInSlices, findElement } from '../netlink/read-elements.ts'
 import type { Table } from '../tables/table.ts'
 
 const ATTEMPTS = 5
-/** What a listing lacks or has too much is asked for one by one, up to so many: it can be wrong while the set changes. */
+/** Up to this many differences are verified one by one, because a listing can be wrong while the set changes. */
 const ASKED_MAX = 4096
 const ASKED_AT_ONCE = 32
-/** What goes in so short a time may be gone by the time that it is missed. */
+/** An element with less time left than this may have expired before it is missed. */
 const GOING_MS = 2000
 
 type Slices = Generator<undefined>
 
-/** Notes what is not as it should be, to be written anew. */
+/** Finds wrong elements and notes them, so that they are written again. */
 export function* compareAll(table: Table, onFound: OnFound): Slices {
   const note = (name: string, element: Element, isThere: boolean): void => {
     suspect(table, name, element, isThere, onFound)
@@ -33,16 +33,19 @@ export function* compareAll(table: Table, onFound: OnFound): Slices {
 
 type Note = (name: string, element: Element, isThere: boolean) => void
 
-/** A listing during which the kernel makes the set's table larger can lack an element: what counts is what two of them say. */
+/**
+ * A listing can lack an element if the kernel enlarges the set's table during the listing. So a difference must appear in two
+ * listings.
+ */
 function* compareKept(table: Table, name: string, note: Note): Slices {
-  const { mirror, socket, message } = table
+  const { mirror } = table
   let before: ReadonlySet<string> | undefined
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     while (!table.isAtRest(name)) yield undefined
     const version = mirror.versionOf(name)
     const held = new Map<string, Element>()
     const keep = (element: Element): void => void held.set(textOf(element), element)
-    yield* eachElementInSlices(socket, message, name, keep, 1)
+    yield* eachElementInSlices(table, name, keep, 1)
     if (mirror.versionOf(name) !== version || !table.isAtRest(name)) continue
     const wrong = new Map<string, readonly [Element, boolean]>()
     for (const [text, element] of held) {
@@ -63,11 +66,11 @@ function* compareKept(table: Table, name: string, note: Note): Slices {
 }
 
 function* compareTimed(table: Table, name: string, note: Note): Slices {
-  const { timed, socket, message } = table
+  const { timed } = table
   const held = new Map<string, Element>()
   const keep = (element: Element): void => void held.set(textOf(element), element)
-  // At once: nothing else can be written meanwhile.
-  eachElement(socket, message, name, keep)
+  // This listing has no pauses, so nothing can be written during it.
+  eachElement(table, name, keep)
   yield undefined
   for (const element of held.values()) note(name, element, true)
   for (const element of timed.list(name)) {
@@ -77,9 +80,8 @@ function* compareTimed(table: Table, name: string, note: Note): Slices {
 }
 
 function* compareAddresses(table: Table, family: Family, note: Note): Slices {
-  const { prefixes, socket, message } = table
+  const { addresses } = table.prefixes
   const name = `exact${family}`
-  const { addresses } = prefixes
   const found = new Map<string, Element | Uint8Array>()
   const comparison = addresses.beginComparison(table.isWriting)
   try {
@@ -87,7 +89,7 @@ function* compareAddresses(table: Table, family: Family, note: Note): Slices {
       const { key, data = new Uint8Array(16) } = element
       if (!comparison.meet(family, key, data)) found.set(textOf(element), element)
     }
-    const outcome = yield* eachElementInSlices(socket, message, name, meet, 1)
+    const outcome = yield* eachElementInSlices(table, name, meet, 1)
     if (outcome !== undefined && outcome !== 'interrupted') return
     for (const key of comparison.missing(family)) {
       if (key === undefined) yield undefined
@@ -101,8 +103,7 @@ function* compareAddresses(table: Table, family: Family, note: Note): Slices {
       if (table.isBuilding || comparison.wasWritten(family, listed.key)) continue
       let held = each instanceof Uint8Array ? undefined : each
       if (!isSure) {
-        held = undefined
-        eachElement(socket, message, name, (element) => (held = element), listed.key)
+        held = findElement(table, name, listed.key)
       }
       note(name, held ?? listed, held !== undefined)
     }

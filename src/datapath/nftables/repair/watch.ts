@@ -1,7 +1,8 @@
-// Notices when another process changed namegate's table, and has the change undone. The kernel reports every transaction, element by element;
-// reports of our own are left out there. Each reported element is compared with the wanted one. After a change of rules, chains, sets or the
-// table itself, their structure is read, at most ten times a second. After lost reports everything is compared in slices, at most once a
-// second. Costs nothing while no other process writes to the table.
+// Watch notices when another process changed namegate's table, and has the change undone. The kernel reports every transaction,
+// element by element, and a filter drops the reports of namegate's own sockets. Watch compares each reported element with the
+// wanted one. After a change of rules, chains, sets or the table itself, it reads their structure, at most ten times a second.
+// After lost reports it compares everything in slices, at most once a second. It costs nothing while no other process writes to
+// the table.
 
 import type { Clock, Timer } from '../../../core/clock.ts'
 import type { Posix } from '../../../native/native.ts'
@@ -15,7 +16,7 @@ import { structureInKernel, type Structure } from '../rules/structure.ts'
 import type { Table } from '../tables/table.ts'
 
 const LOST = -105
-/** Octets of reports that one turn of the event loop reads: some 300 elements. */
+/** How many octets of reports one turn reads: some 300 elements. */
 const ROOM = 32_768
 const CHANGED = { map: 'rules', key: `table inet ${TABLE}`, want: 'as written', have: 'changed' }
 const RULES_MS = 100
@@ -36,14 +37,17 @@ export interface WatchOptions {
 }
 
 export class Watch {
-  readonly #to: WatchOptions
+  readonly #options: WatchOptions
   readonly #fd: number
-  readonly #news = new Uint8Array(ROOM)
+  readonly #changes = new Uint8Array(ROOM)
   #watching: object | number = 0
-  /** The table's structure; undefined: the first look reads it, so that the start need not wait. */
+  /** The table's structure. If it is undefined, the first look reads it, so that the start need not wait. */
   #known: Structure | undefined
   #areRulesSuspect = false
-  /** Rules alone were written anew, and nobody has changed them since: when that did not help, everything is written. */
+  /**
+   * True if the rules alone were written again and no process has changed them since. If that did not help, everything is
+   * written.
+   */
   #isSecond = false
   #nextRules = 0
   #rulesTimer: Timer | undefined
@@ -51,17 +55,19 @@ export class Watch {
   #nextComparison = 0
   #comparing: Generator<undefined> | undefined
   #isClosed = false
-  /** Comparisons of everything that came to their end. */
+  /** How many comparisons of everything have finished. */
   walks = 0
 
   constructor(options: WatchOptions) {
-    this.#to = options
+    this.#options = options
     this.#fd = options.table.socket.watch()
   }
 
-  /** The table is as it should be. `isAlone`: no other process writes in this network namespace for now. */
+  /**
+   * Call this when the kernel's table is right. `isAlone`: no other process writes in this network namespace during the start.
+   */
   start(isAlone: boolean): void {
-    const { table, posix } = this.#to
+    const { table, posix } = this.#options
     if (!isAlone) this.#known = structureInKernel(table)
     this.#watching = posix.linkWatch(this.#fd, () => this.look())
   }
@@ -70,37 +76,37 @@ export class Watch {
     this.#isClosed = true
     this.#rulesTimer?.cancel()
     this.#comparing?.return(undefined)
-    if (typeof this.#watching === 'object') this.#to.posix.linkUnwatch(this.#watching)
-    this.#to.netlink.nlClose(this.#fd)
+    if (typeof this.#watching === 'object') this.#options.posix.linkUnwatch(this.#watching)
+    this.#options.netlink.nlClose(this.#fd)
   }
 
-  /** Reads what the kernel told and notes what is to be put right. */
+  /** Reads the kernel's reports and notes what must be repaired. */
   look(): void {
     if (this.#isClosed) return
     const isNews = this.#read()
     if (this.#known === undefined && !this.#areRulesSuspect) {
-      this.#known = structureInKernel(this.#to.table)
+      this.#known = structureInKernel(this.#options.table)
     }
     if (this.#areRulesSuspect) this.#lookAtRules()
     if (this.#isLost) this.#begin()
-    if (isNews) this.#to.onSuspects()
+    if (isNews) this.#options.onSuspects()
   }
 
-  /** False when there is nothing. */
+  /** Returns false if there is no report. */
   #read(): boolean {
-    const got = this.#to.netlink.nlNews(this.#fd, TABLE, this.#news)
+    const got = this.#options.netlink.nlChanges(this.#fd, TABLE, this.#changes)
     if (got === LOST) {
       this.#isLost = true
       this.#suspectRules()
     }
-    const reader = new Reader(this.#news)
+    const reader = new Reader(this.#changes)
     reader.messages(Math.max(got, 0), (type, _flags, from, end) => {
-      this.#hear(reader, type & TYPE, from, end)
+      this.#readChange(reader, type & TYPE, from, end)
     })
     return got !== 0
   }
 
-  #hear(reader: Reader, type: number, from: number, end: number): void {
+  #readChange(reader: Reader, type: number, from: number, end: number): void {
     const at = from + BODY
     if (type !== NEW_ELEMENT && type !== DELETE_ELEMENT) {
       this.#suspectRules()
@@ -109,7 +115,7 @@ export class Watch {
     const name = setNameOf(reader, at, end)
     if (name.startsWith('verdicts')) this.#suspectRules()
     const onElement = (element: Parameters<typeof suspect>[2]): void => {
-      suspect(this.#to.table, name, element, type === NEW_ELEMENT, this.#to.onFound)
+      suspect(this.#options.table, name, element, type === NEW_ELEMENT, this.#options.onFound)
     }
     readElements(reader, at, end, onElement, () => this.#suspectRules())
   }
@@ -120,7 +126,7 @@ export class Watch {
   }
 
   #lookAtRules(): void {
-    const { table, clock } = this.#to
+    const { table, clock } = this.#options
     const wait = this.#nextRules - clock.now()
     if (wait > 0 || table.isBuilding) {
       this.#lookAtRulesIn(Math.max(wait, 1))
@@ -133,24 +139,24 @@ export class Watch {
       this.#areRulesSuspect = this.#isSecond = false
       return
     }
-    this.#to.onFound('rules', () => CHANGED)
+    this.#options.onFound('rules', () => CHANGED)
     const isEnough = isFrame && !this.#isSecond
     if (isEnough) table.doubtRules(now.strangers)
     else table.doubt(now.frame === '')
     this.#isSecond = isEnough
-    this.#to.onSuspects()
-    // Whether that was enough is seen then.
+    this.#options.onSuspects()
+    // The next look shows whether this was enough.
     this.#lookAtRulesIn(RULES_MS)
   }
 
   #lookAtRulesIn(ms: number): void {
     this.#rulesTimer?.cancel()
-    this.#rulesTimer = this.#to.clock.after(Math.ceil(ms), () => this.look())
+    this.#rulesTimer = this.#options.clock.after(Math.ceil(ms), () => this.look())
   }
 
-  /** Begins a comparison of everything, unless one is under way. Reports that are lost meanwhile cause another. */
+  /** Begins a comparison of everything, unless one is running. If reports are lost during it, another comparison follows. */
   #begin(): void {
-    const { table, clock, onFound } = this.#to
+    const { table, clock, onFound } = this.#options
     if (this.#comparing !== undefined || clock.now() < this.#nextComparison) return
     this.#isLost = false
     this.#comparing = compareAll(table, onFound)
@@ -158,7 +164,7 @@ export class Watch {
   }
 
   #work(): void {
-    const { clock, onSuspects } = this.#to
+    const { clock, onSuspects } = this.#options
     if (this.#isClosed || this.#comparing === undefined) return
     const until = clock.now() + SLICE_MS
     let isMore = true

@@ -1,9 +1,11 @@
-// Whether the kernel's table is just the one that this program writes, so that a start can leave it in place. To replace a table
-// is one transaction, but packets meet it half done: the kernel switches rules and hashed sets first and sets of concatenated
-// ranges (pipapo) some hundred microseconds later, and until then known flows find no ports and are dropped.
+// This file finds out if the kernel's table is exactly the table that this program writes. Then a start can leave the table in
+// place. A replacement is one transaction, but packets meet it half done. The kernel switches rules and hashed sets first, and
+// sets of concatenated ranges (pipapo) some hundred microseconds later. In between, known connections find no ports and are
+// dropped.
 //
-// A mark in the set `written` is made of the rules as the kernel lists them and of the octets that install them. Whoever changes
-// the rules, and every version that writes others, gets another mark. Costs two listings and one encoding at a start.
+// The set `written` holds a mark. It is a digest of the rules as the kernel lists them and of the octets that install them. If a
+// process changes the rules, or another version writes other rules, the mark differs. The check costs two listings and one
+// encoding at a start.
 
 import { createHash } from 'node:crypto'
 import { eachElement } from '../netlink/read-elements.ts'
@@ -17,10 +19,10 @@ const GET_RULE = 7
 const RULE_CHAIN = 2
 const RULE_EXPRESSIONS = 4
 const MARK_OCTETS = 16
-/** Elements of a map of verdicts. */
+/** How many elements a map of verdicts has. */
 export const TRIPLES = VERDICTS.length ** 3
 
-/** Chains and expressions of all rules that the kernel has; handles and counts are not in it. */
+/** A digest of the chains and expressions of all rules in the kernel, without handles and counts. */
 export function rulesInKernel({ socket, message }: Pick<Table, 'socket' | 'message'>): string {
   const hash = createHash('sha256')
   const request = (to: Message, flags: number): void => {
@@ -38,14 +40,17 @@ export function rulesInKernel({ socket, message }: Pick<Table, 'socket' | 'messa
   return hash.digest('hex')
 }
 
-/** Marks the table that was just installed as this program's. */
+/** Marks the table that was just installed as this program's table. */
 export function markWritten(table: Table): void {
   const key = markOf(rulesInKernel(table), table.reports)
   table.mirror.replace('written', [{ key }])
   table.flush()
 }
 
-/** Whether the table, whose sets the mirror knows, is as this program writes it, with or without reports of drops. */
+/**
+ * Returns whether the table is as this program writes it, with or without reports of drops. The mirror must know the table's
+ * sets.
+ */
 export function findWritten(table: Table): 'with-reports' | 'without-reports' | 'other' {
   const rules = rulesInKernel(table)
   const reports = [true, false].find((each) => {
@@ -63,18 +68,16 @@ function markOf(rules: string, reports: boolean): Uint8Array {
   return hash.update(octets.octets.subarray(0, octets.size)).digest().subarray(0, MARK_OCTETS)
 }
 
-/** Whether a set has what never changes: all verdicts, and the element for every other key. */
-function hasFixed({ socket, message }: Table, name: string): boolean {
+/** True if a set has everything that never changes: all verdicts, or the element that stands for every other key. */
+function hasFixed(table: Table, name: string): boolean {
   const shape = SETS.find((each) => each.name === name)
   const isVerdicts = shape?.data === 'verdict'
   if (!isVerdicts && shape?.otherwise === undefined) return true
   let [count, hasOtherwise] = [0, false]
   eachElement(
-    socket,
-    message,
+    table,
     name,
     () => count++,
-    undefined,
     () => (hasOtherwise = true),
   )
   return isVerdicts ? count === TRIPLES : hasOtherwise

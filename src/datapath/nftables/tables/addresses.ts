@@ -1,5 +1,5 @@
-// Whole addresses, each in a scope: what is wanted of `exact4` and `exact6`, and what the kernel has of it. In typed arrays, 45
-// octets a row; pages that were never touched cost nothing. Written by prefixes.ts only.
+// AddressTable holds whole addresses, each in a scope: the wanted elements of `exact4` and `exact6`, and the elements that the kernel
+// has. It uses typed arrays, 45 octets for each row. Pages that were never touched cost nothing. Only prefixes.ts writes it.
 
 import { HashIndex } from '../../../core/tables/hash-index.ts'
 import type { Family } from '../../../core/ip.ts'
@@ -13,7 +13,7 @@ import { DELETE_ELEMENT, DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from '../
 const NAME: Readonly<Record<Family, string>> = { 4: 'exact4', 6: 'exact6' }
 const WIDTH: Readonly<Record<Family, number>> = { 4: 4, 6: 16 }
 const DATA = 16
-/** What somebody else changed is written anew in slices, so that no commit waits for all of it. */
+/** Elements that another process changed are written again in slices, so that no commit waits for all of them. */
 const SLICE = 1024
 
 export class AddressTable {
@@ -22,17 +22,17 @@ export class AddressTable {
   readonly #octets: Uint8Array
   readonly #families: Uint8Array
   readonly #scopes: Uint32Array
-  /** Wanted; identity 0: nothing. */
+  /** The wanted values. Identity 0 means no element. */
   readonly identities: Uint32Array
   readonly classes: Uint32Array
-  /** In the kernel. */
+  /** The values that the kernel has. */
   readonly #appliedIdentities: Uint32Array
   readonly #appliedClasses: Uint32Array
   readonly #isChanged: Uint8Array
   #changed: number[] = []
-  /** Rows that were written last. */
+  /** Rows of the last write. */
   #written: readonly number[] = []
-  /** Rows of which the kernel may have something else than we wrote. */
+  /** Rows for which the kernel may have something else than was written. */
   #suspects: number[] = []
   readonly #isSuspect: Uint8Array
   /** Keys that the kernel has and that have no row. */
@@ -55,7 +55,7 @@ export class AddressTable {
     this.#index = new HashIndex(capacity, this)
   }
 
-  /** Addresses that are wanted. */
+  /** How many addresses are wanted. */
   get count(): number {
     return this.#count
   }
@@ -64,12 +64,12 @@ export class AddressTable {
     return this.#changed.length > 0 || this.hasSuspects
   }
 
-  /** Whether there is more to be written anew. */
+  /** True if more elements must be written again. */
   get hasSuspects(): boolean {
     return this.#suspects.length > 0 || this.#strays.length > 0
   }
 
-  /** The row of an address, 0 when there is none. */
+  /** Returns the row of an address, or 0 if there is none. */
   find(scope: number, family: Family, octets: Uint8Array, offset: number): number {
     const hash = hashOf(scope, family, octets, offset)
     for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
@@ -78,21 +78,22 @@ export class AddressTable {
     }
   }
 
-  /** Wants the address so (identity 0: not at all); false when there is no row for it. */
-  set(
-    scope: number,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-    identity: number,
-    addressClass: number,
-  ): boolean {
-    let row = this.find(scope, family, octets, offset)
-    if (row === 0) {
-      if (identity === 0) return true
-      row = this.#add(scope, family, octets, offset)
-      if (row === 0) return false
-    }
+  /** Adds a row for an address that has none. Returns 0 if the table is full. */
+  add(scope: number, family: Family, octets: Uint8Array): number {
+    const row = this.slots.take()
+    if (row === 0) return 0
+    const width = WIDTH[family]
+    for (let i = 0; i < 16; i++) this.#octets[row * 16 + i] = i < width ? octets[i]! : 0
+    this.#families[row] = family
+    this.#scopes[row] = scope
+    this.identities[row] = this.classes[row] = 0
+    this.#appliedIdentities[row] = this.#appliedClasses[row] = 0
+    this.#index.insert(this.hashOfRow(row), row)
+    return row
+  }
+
+  /** Sets what a row should have. Identity 0 means no element. */
+  set(row: number, identity: number, addressClass: number): void {
     if ((this.identities[row] === 0) !== (identity === 0)) this.#count += identity === 0 ? -1 : 1
     this.identities[row] = identity
     this.classes[row] = identity === 0 ? 0 : addressClass
@@ -101,10 +102,9 @@ export class AddressTable {
       this.#isChanged[row] = 1
       this.#changed.push(row)
     }
-    return true
   }
 
-  /** The kernel has this (undefined: nothing) by what somebody else did; false when it is as it should be. */
+  /** Notes what another process left in the kernel (undefined: no element). Returns false if that is what is wanted. */
   suspect(family: Family, key: Uint8Array, held: Uint8Array | undefined): boolean {
     const row = this.find(wordAt(key, 0), family, key, 4)
     const isWanted = this.identities[row] !== 0
@@ -117,20 +117,20 @@ export class AddressTable {
     return !isRight
   }
 
-  /** What the kernel is to have there. */
+  /** The wanted data of a key. */
   dataOf(family: Family, key: Uint8Array): Uint8Array | undefined {
     const row = this.find(wordAt(key, 0), family, key, 4)
     return this.identities[row] === 0 ? undefined : data(this.identities[row]!, this.classes[row]!)
   }
 
-  /** The kernel has nothing of it. */
+  /** Call this when the kernel has lost every element. */
   suspectAll(): void {
     for (let row = 1; row <= this.slots.high; row++) {
       if (this.identities[row] !== 0) this.#suspectRow(row)
     }
   }
 
-  /** The kernel has all of it already. */
+  /** Call this when the kernel already has everything. */
   adopt(): void {
     for (const row of this.#changed) {
       this.#isChanged[row] = 0
@@ -140,7 +140,7 @@ export class AddressTable {
     this.#changed = []
   }
 
-  /** Writes what changed, and a part of what is to be written anew, and takes it for written. */
+  /** Encodes the changed rows and a slice of the suspect rows, and treats them as written. */
   encodeChanges(to: Message, elements: Elements): void {
     for (const { family, key } of this.#strays.splice(-SLICE)) {
       const row = this.find(wordAt(key, 0), family, key, 4)
@@ -165,7 +165,7 @@ export class AddressTable {
     this.#changed = []
   }
 
-  /** Writes everything; `onElement` after each. */
+  /** Encodes everything. Calls `onElement` after each element. */
   encodeAll(to: Message, elements: Elements, onElement: () => void): void {
     for (const row of this.#changed) {
       this.#isChanged[row] = 0
@@ -183,8 +183,10 @@ export class AddressTable {
     elements.flush()
   }
 
-  /** Begins a comparison of everything that the kernel has; it notes rows that are written meanwhile. `isWriting`: also those of the
-   *  last batch. */
+  /**
+   * Begins a comparison of everything in the kernel. It records rows that are written during the comparison. `isWriting`: the last
+   * batch is still being written, so its rows are recorded too.
+   */
   beginComparison(isWriting: boolean): AddressComparison {
     this.#comparison = new AddressComparison(this, this.#isChanged)
     if (isWriting) for (const row of this.#written) this.#comparison.isFresh[row] = 1
@@ -198,7 +200,7 @@ export class AddressTable {
       if (this.identities[row] === 0 && this.#isChanged[row] === 0) this.#free(row)
   }
 
-  /** The key of its element. */
+  /** The key of the row's element. */
   keyOf(row: number): Uint8Array {
     const width = WIDTH[this.familyOf(row)]
     const key = new Uint8Array(4 + width)
@@ -254,19 +256,6 @@ export class AddressTable {
   #destroy(family: Family, key: Uint8Array, to: Message, elements: Elements): void {
     to.put(elements.begin(DESTROY_ELEMENT, NAME[family], key.length), key, 0, key.length)
     elements.end()
-  }
-
-  #add(scope: number, family: Family, octets: Uint8Array, offset: number): number {
-    const row = this.slots.take()
-    if (row === 0) return 0
-    const width = WIDTH[family]
-    for (let i = 0; i < 16; i++) this.#octets[row * 16 + i] = i < width ? octets[offset + i]! : 0
-    this.#families[row] = family
-    this.#scopes[row] = scope
-    this.identities[row] = this.classes[row] = 0
-    this.#appliedIdentities[row] = this.#appliedClasses[row] = 0
-    this.#index.insert(this.hashOfRow(row), row)
-    return row
   }
 
   #free(row: number): void {

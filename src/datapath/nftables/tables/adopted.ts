@@ -1,5 +1,6 @@
-// Flows older than enforcement: listed ones in `adopted4` and `adopted6`, those that the packet path learns from segments in
-// `learned4` and `learned6`. The kernel lets each go when its time is over, so nothing of it stands in the mirror.
+// Adopted manages connections that are older than enforcement. `adopted4` and `adopted6` have the listed connections. `learned4`
+// and `learned6` have connections that the packet path learns from segments. The kernel removes each element when its time is
+// over, so the mirror does not have these elements.
 
 import { endpointId, type EndpointId, type Generation } from '../../../core/ids.ts'
 import type { Family } from '../../../core/ip.ts'
@@ -17,9 +18,9 @@ const ATTEMPTS = 4
 export class Adopted {
   readonly #table: Table
   readonly #max: number
-  /** Generation that was adopted for, by endpoint. */
+  /** By endpoint, the generation for which connections were adopted. */
   readonly #generations = new Map<EndpointId, number>()
-  /** For a generation that is not there yet. */
+  /** Adoptions for a generation that is not there yet. */
   readonly #waiting = new Map<EndpointId, Adoption>()
   #refused = 0
 
@@ -28,12 +29,15 @@ export class Adopted {
     this.#max = options.max
   }
 
-  /** Listed flows that found no room so far. */
+  /** How many listed connections found no room so far. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Returns how many of the listed flows were taken. `current`: the generation that is there; 0: none yet. */
+  /**
+   * Adopts the listed connections and returns how many it took. `current` is the endpoint's present generation, or 0 if there is
+   * none. If `current` is another generation, the adoption waits for its own.
+   */
   adopt(adoption: Adoption, current: number): number {
     const { endpoint, generation, passMs, learnMs, flows } = adoption
     if (current !== 0 && current !== generation) {
@@ -50,7 +54,7 @@ export class Adopted {
     return taken
   }
 
-  /** The endpoint is there in this generation: what was adopted for another is nobody's. */
+  /** Call this when the endpoint has this generation. Removes connections that were adopted for another generation. */
   begin(id: EndpointId, generation: Generation): void {
     if ((this.#generations.get(id) ?? generation) !== generation) this.forget(id)
     const waiting = this.#waiting.get(id)
@@ -96,7 +100,7 @@ export class Adopted {
     return found
   }
 
-  /** Nothing of the endpoint's flows and neighbours is left. */
+  /** Removes everything of the endpoint's connections and neighbours. */
   forget(id: EndpointId): void {
     this.#generations.delete(id)
     for (const name of OF_ENDPOINT) {
@@ -122,7 +126,7 @@ export class Adopted {
   }
 
   #each(name: string, visit: (element: Element) => void): void {
-    eachElement(this.#table.socket, this.#table.message, name, visit)
+    eachElement(this.#table, name, visit)
   }
 }
 

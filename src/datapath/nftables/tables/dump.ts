@@ -1,6 +1,6 @@
-// Everything in force, read back from the kernel's sets: at once, or in slices with a pause after each, while commits go on.
-// A set that changes while it is listed is listed again, a few times; then what was read counts, with what changed as it was
-// before or after.
+// This file reads everything in force back from the kernel's sets: at once, or in slices with a pause after each, while commits
+// continue. A set that changes during its listing is listed again, a few times. The last listing is then used as it is. It can
+// have each changed element as it was before or after the change.
 
 import { endpointId, generation, identity, ruleId, type EndpointId } from '../../../core/ids.ts'
 import type { Family, Prefix } from '../../../core/ip.ts'
@@ -14,11 +14,9 @@ import type {
 import { PrefixBatch } from '../../prefix-batch.ts'
 import { shortAt, wordAt } from '../netlink/keys.ts'
 import { MODE_NUMBER, VERDICTS } from '../rules/layout.ts'
-import type { Message } from '../netlink/message.ts'
 import type { Element } from './mirror.ts'
 import type { PortEntry } from './port-sets.ts'
-import { eachElement, eachElementInSlices } from '../netlink/read-elements.ts'
-import type { Socket } from '../netlink/socket.ts'
+import { eachElement, eachElementInSlices, type Asking } from '../netlink/read-elements.ts'
 
 type Slices<T> = Generator<undefined, T>
 /** Visits the elements of a set, with or without pauses. */
@@ -31,12 +29,10 @@ export const SCOPED = 4
 export const SIDE_OUT = 8
 
 export class DumpReader {
-  readonly #socket: Socket
-  readonly #message: Message
+  readonly #from: Asking
 
-  constructor(socket: Socket, message: Message) {
-    this.#socket = socket
-    this.#message = message
+  constructor(from: Asking) {
+    this.#from = from
   }
 
   read(): DatapathDump {
@@ -49,7 +45,7 @@ export class DumpReader {
 
   readInSlices(): Slices<DatapathDump> {
     return this.#read((name, visit) => {
-      return eachElementInSlices(this.#socket, this.#message, name, visit)
+      return eachElementInSlices(this.#from, name, visit)
     })
   }
 
@@ -64,15 +60,15 @@ export class DumpReader {
 
   mode(): Mode {
     let mode: Mode = 'enforce'
-    eachElement(this.#socket, this.#message, 'mode', ({ key }) => {
+    eachElement(this.#from, 'mode', ({ key }) => {
       mode = wordAt(key, 0) === MODE_NUMBER.bypass ? 'bypass' : 'audit'
     })
     return mode
   }
 
-  /** A listing without pauses. */
+  /** Makes a listing without pauses. */
   readonly #atOnce: Visit = (name, visit) => {
-    eachElement(this.#socket, this.#message, name, visit)
+    eachElement(this.#from, name, visit)
     return []
   }
 }
@@ -90,7 +86,7 @@ function* readPrefixes(each: Visit, family: Family, into: PrefixBatch): Slices<v
     octets.fill(0)
     octets.set(key.subarray(at, at + width))
     const scope = wordAt(key, 0)
-    into.add(family, octets, 0, length, identity(id), identity(addressClass), scope)
+    into.add({ family, octets, length }, identity(id), identity(addressClass), scope)
   }
   yield* each(`exact${family}`, ({ key, data }) => {
     if (data !== undefined) add(key, 4, width * 8, wordAt(data, 4), wordAt(data, 12))
@@ -151,7 +147,7 @@ function* readSources(each: Visit): Slices<ReadonlyMap<EndpointId, readonly Pref
   return sources
 }
 
-/** An element of `entries`. */
+/** Decodes an element of the set `entries`. */
 export function portEntryOf(key: Uint8Array, data: Uint8Array): PortEntry {
   return {
     protocol: key[4]!,
@@ -162,7 +158,7 @@ export function portEntryOf(key: Uint8Array, data: Uint8Array): PortEntry {
   }
 }
 
-/** A range that is a prefix. */
+/** The prefix that equals this range. */
 export function prefixOf(family: Family, first: Uint8Array, last: Uint8Array): Prefix {
   const octets = new Uint8Array(16)
   const width = family === 4 ? 4 : 16

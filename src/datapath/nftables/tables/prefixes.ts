@@ -1,8 +1,9 @@
-// Prefix -> identity and class, by scope. Whole addresses stand in exact maps, where learning one costs one element; wider
-// prefixes, which only configuration makes, in maps of ranges. Ranges may not overlap, so nested prefixes are cut: each range
-// has the longest prefix around it. The prefixes themselves stand in `prefixes4` and `prefixes6`, to be read back.
+// PrefixTable maps prefixes to identity and class, by scope. Whole addresses are in exact maps, in which learning an address
+// costs one element. Wider prefixes come only from configuration and are in maps of ranges. Ranges must not overlap, so nested
+// prefixes are cut: each range has the value of the longest prefix around it. `prefixes4` and `prefixes6` hold the prefixes
+// themselves, to be read back.
 //
-// A change of a wider prefix cuts all of its family anew: n log n.
+// A change of a wider prefix cuts all prefixes of its family again, which takes n log n.
 
 import { widthOf, type Family } from '../../../core/ip.ts'
 import type { PrefixBatch } from '../../prefix-batch.ts'
@@ -11,7 +12,7 @@ import { data, pack, words } from '../netlink/keys.ts'
 import { shapeOf } from '../rules/layout.ts'
 import type { Mirror } from './mirror.ts'
 
-/** One wider prefix; addresses as numbers. */
+/** One wider prefix, with its first and last address as numbers. */
 export interface Wide {
   readonly scope: number
   readonly first: bigint
@@ -29,7 +30,7 @@ export class PrefixTable {
   readonly #capacity: number
   readonly #wide = { 4: new Map<string, Wide>(), 6: new Map<string, Wide>() }
   readonly #isCut = { 4: true, 6: true }
-  /** What stood where the last `set` was: identity (0: nothing) and class. */
+  /** The values before the last `set`: identity (0: no value) and class. */
   beforeIdentity = 0
   beforeClass = 0
 
@@ -39,20 +40,26 @@ export class PrefixTable {
     this.addresses = new AddressTable(capacity)
   }
 
-  /** Makes entry `i` of a batch be so, or not be (identity 0); false when it is new and there is no room. */
+  /** Sets entry `i` of a batch, or removes it (identity 0). Returns false if the entry is new and there is no room. */
   set(batch: PrefixBatch, i: number, identity: number, addressClass: number): boolean {
     const [family, scope] = [batch.family(i), batch.scope(i)]
     if (batch.length(i) < widthOf(family)) return this.#setWide(batch, i, identity, addressClass)
     const octets = batch.octets(i)
-    const row = this.addresses.find(scope, family, octets, 0)
+    let row = this.addresses.find(scope, family, octets, 0)
     this.beforeIdentity = this.addresses.identities[row]!
     this.beforeClass = this.addresses.classes[row]!
     if (this.beforeIdentity === identity && this.beforeClass === addressClass) return true
     if (identity !== 0 && this.beforeIdentity === 0 && this.#isFull()) return false
-    return this.addresses.set(scope, family, octets, 0, identity, addressClass)
+    if (row === 0) {
+      if (identity === 0) return true
+      row = this.addresses.add(scope, family, octets)
+      if (row === 0) return false
+    }
+    this.addresses.set(row, identity, addressClass)
+    return true
   }
 
-  /** Tells the mirror what the changes since the last call come to. */
+  /** Writes the changes since the last call into the mirror. */
   settle(): void {
     for (const family of FAMILIES) {
       if (this.#isCut[family]) continue
@@ -67,7 +74,7 @@ export class PrefixTable {
     }
   }
 
-  /** Identity and class of an address as an endpoint sees it; 0 for what no prefix names. */
+  /** Identity and class of an address as an endpoint sees it; 0 if no prefix contains it. */
   longest(scope: number, family: Family, octets: Uint8Array): readonly [number, number] {
     const row = this.addresses.find(scope, family, octets, 0)
     if (this.addresses.identities[row] !== 0) {
@@ -113,7 +120,7 @@ export class PrefixTable {
   }
 }
 
-/** Ranges that do not overlap, each as the longest prefix around it says, in order. */
+/** Cuts prefixes into ordered ranges that do not overlap. Each range has the value of the longest prefix around it. */
 export function cut(prefixes: readonly Wide[]): readonly Wide[] {
   const sorted = prefixes.toSorted(
     (a, b) => a.scope - b.scope || compare(a.first, b.first) || a.length - b.length,

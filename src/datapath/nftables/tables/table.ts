@@ -1,7 +1,7 @@
-// The kernel's table and what it is to hold: what changed is written as one transaction or, where ports change, as up to three that
-// follow each other (mirror.ts); elements that somebody else changed go with them, and so do all rules when those were. When the
-// table is not known to be as it should, all of it is written as one in the old one's place. Commits go to the thread; what must
-// be in force at once (mode, hooks) is applied here. A refused batch leaves the table in doubt.
+// Table holds what the kernel's table must have, and writes it. It writes changes as one transaction or, where ports change, as up to
+// three in sequence (mirror.ts). The same batch repairs elements that another process changed, and all rules if rules were changed. If
+// the kernel's table is not known to be right, the whole table is written in place of the old one. Commits go to the thread. What must be
+// in force at once (mode, hooks) is applied here. After a refused batch the table is in doubt.
 
 import type { Clock } from '../../../core/clock.ts'
 import type { NetlinkAddon } from '../../../native/netfilter/nftables.ts'
@@ -41,12 +41,12 @@ export class Table {
   readonly #elements = new Elements(this.#message)
   #reports = true
   #isDoubtful = false
-  /** There is no table: its addresses are written in slices behind it. */
+  /** True if there is no table. Its addresses are then written in slices after the table. */
   #isGone = false
-  /** Somebody else changed rules or what never changes. */
+  /** True if another process changed rules, or elements that this program never changes. */
   #areRulesDoubtful = false
   #strangers: readonly Stranger[] = []
-  /** What the thread has. */
+  /** What the batch that the thread has contains. */
   #submitted: 'nothing' | 'changes' | 'rules' | 'all' = 'nothing'
   #repairs = 0
 
@@ -57,73 +57,73 @@ export class Table {
     this.policies = new PolicyTable(this.mirror, policyEntriesMax)
   }
 
-  /** How often the whole table was written because it was not as it should be. */
+  /** How often the whole table was written because the kernel's table was wrong. */
   get repairs(): number {
     return this.#repairs
   }
 
-  /** Whether this kernel reports drops. */
+  /** True if this kernel reports drops. */
   get reports(): boolean {
     return this.#reports
   }
 
-  /** For listings, which use it between two batches. */
+  /** The message for listings, which use it between two batches. */
   get message(): Message {
     return this.#message
   }
 
-  /** The kernel has the whole table, of which the mirror knows; what is wanted otherwise is a change. */
+  /** Call this when the kernel has the whole table as the mirror has it. Every later difference is a change. */
   adopt(reports: boolean): void {
     this.#reports = reports
     this.#settle()
     this.prefixes.addresses.adopt()
   }
 
-  /** What the kernel has is not what we put there; `isGone`: it has no table at all. */
+  /** Call this when the kernel's table differs from the written one. `isGone`: the kernel has no table at all. */
   doubt(isGone = false): void {
     this.#isDoubtful = true
     this.#isGone = isGone
   }
 
-  /** Somebody else changed rules or elements that never change, or put in these. */
+  /** Call this when another process changed or added rules, or elements that this program never changes. */
   doubtRules(strangers: readonly Stranger[]): void {
     this.#areRulesDoubtful = true
     this.#strangers = strangers
   }
 
-  /** Whether the thread has something. */
+  /** True while the thread has a batch. */
   get isWriting(): boolean {
     return this.#submitted !== 'nothing'
   }
 
-  /** Whether rules are to be written, or are being written. */
+  /** True if rules must be written, or are being written. */
   get isBuilding(): boolean {
     const isDue = this.#isDoubtful || this.#areRulesDoubtful
     return isDue || this.#submitted === 'rules' || this.#submitted === 'all'
   }
 
-  /** Whether the next batch leaves something that somebody else changed. */
+  /** True if another batch is needed to undo all changes of other processes. */
   get hasMore(): boolean {
     return !this.#isDoubtful && this.prefixes.addresses.hasSuspects
   }
 
-  /** Whether nothing of a set is on its way to the kernel. */
+  /** True if no change of this set is on its way to the kernel. */
   isAtRest(name: string): boolean {
     this.#settle()
     if (this.isBuilding || this.mirror.isChanged(name)) return false
     return !this.isWriting || !this.mirror.isTaken(name)
   }
 
-  /** Writes the whole table. `more`: elements that the packet path had put there. */
+  /** Writes the whole table. `more`: elements that the packet path had added. */
   install(more: ReadonlyMap<string, readonly Element[]> = new Map()): Outcome {
     const outcome = this.#install(more)
     if (outcome !== 'ENOENT' || !this.#reports) return outcome
-    // Without nflog in the kernel drops are counted but not reported.
+    // Without nflog in the kernel, drops are counted but not reported.
     this.#reports = false
     return this.#install(more)
   }
 
-  /** Applies what changed before it returns. */
+  /** Applies the changes before it returns. */
   flush(): Outcome {
     this.#settle()
     if (!this.#isDoubtful) {
@@ -137,7 +137,7 @@ export class Table {
     return outcome
   }
 
-  /** Hands what changed to the thread, or the whole table when it is in doubt; `none` when there is nothing to wait for. */
+  /** Hands the changes to the thread, or the whole table if it is in doubt. `none`: there is nothing to wait for. */
   submit(): Outcome {
     this.#settle()
     if (this.#isDoubtful) {
@@ -145,7 +145,7 @@ export class Table {
       this.#encodeAll(new Map())
     } else if (!this.#encodeChanges()) return 'none'
     if (this.#message.size > this.socket.room) {
-      // Longer than one batch may be: the whole table in several, here and now.
+      // The batch is too long: write the whole table in several batches, before this returns.
       const outcome = this.install()
       this.#installed(outcome)
       return outcome ?? 'none'
@@ -157,18 +157,16 @@ export class Table {
     return outcome
   }
 
-  /** Break glass may have changed the mode behind our back: if there is a table, its mode counts. */
+  /** Break-glass mode may have changed the mode in the kernel. If there is a table, its mode stays. */
   #keepMode(): void {
     const found: Element[] = []
-    const isThere = eachElement(this.socket, this.#message, 'mode', ({ key }) =>
-      found.push({ key }),
-    )
+    const isThere = eachElement(this, 'mode', ({ key }) => found.push({ key }))
     if (!isThere) return
     this.mirror.forget('mode')
     for (const element of found) this.mirror.restore('mode', element)
   }
 
-  /** What came of the batch that the thread has. */
+  /** Returns the outcome of the batch that the thread has. */
   take(wait: boolean): { readonly outcome: Outcome } | 'busy' {
     const done = this.socket.take(wait)
     if (done === 'busy') return done
@@ -187,7 +185,7 @@ export class Table {
     return this.#apply()
   }
 
-  /** Applies single elements beside the mirror: those that go by themselves. */
+  /** Applies elements that expire, without the mirror. */
   applyTimed(action: 'add' | 'delete', name: string, elements: readonly Element[]): Outcome {
     if (elements.length === 0) return undefined
     const number = action === 'add' ? NEW_ELEMENT : DELETE_ELEMENT
@@ -232,11 +230,11 @@ export class Table {
       timed.encodeChanges(to, elements)
     })
     this.#batch(() => encodeChanges(to, elements, after))
-    // What came and went between two commits is nothing.
+    // An element that was added and removed between two commits needs no write.
     return to.batches > 0
   }
 
-  /** One more transaction, if there is anything in it. */
+  /** Adds one more transaction, if `write` encodes anything. */
   #batch(write: () => void): void {
     const at = this.#message.nextBatch()
     this.#elements.last = -1
@@ -254,7 +252,7 @@ export class Table {
     let outcome: Outcome
     this.#encodeAll(more, () => {
       if (this.#message.size < this.socket.room - ATTRIBUTE_MAX) return
-      // A kernel that takes no batch that is so long gets several, first of all the rules.
+      // The kernel refuses a batch of this length, so it gets several batches. The first has the rules.
       this.#elements.flush()
       this.#message.endBatch(this.#elements.last)
       outcome ??= this.#apply()
@@ -263,7 +261,7 @@ export class Table {
     return outcome ?? (this.#elements.last < 0 ? undefined : this.#apply())
   }
 
-  /** The whole table as one batch; `onElement` after each element that it has. */
+  /** Encodes the whole table as one batch. Calls `onElement` after each element. */
   #encodeAll(
     more: ReadonlyMap<string, readonly Element[]>,
     onElement: () => void = () => undefined,
@@ -285,7 +283,7 @@ export class Table {
     if (this.#isGone) {
       this.prefixes.addresses.suspectAll()
       this.prefixes.addresses.encodeChanges(to, elements)
-      // The kernel fills sets of ranges a little later than it puts rules in force: these come behind.
+      // The kernel fills sets of ranges somewhat later than it activates rules, so the rules come last.
       to.endBatch(elements.last)
       to.nextBatch()
       encodeRules(to, elements, this.#reports)

@@ -57,8 +57,7 @@ function batchOf(text: string, id: number): PrefixBatch {
   const parsed = parsePrefix(text)
   assert.ok(parsed.kind === 'ok')
   const batch = new PrefixBatch()
-  const { family, octets, length } = parsed.prefix
-  batch.add(family, octets, 0, length, identity(id), identity(9))
+  batch.add(parsed.prefix, identity(id), identity(9))
   return batch
 }
 

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { METRICS } from '../../src/daemon/metrics.ts'
+import type { MetricsSources } from '../../src/daemon/metrics-sources.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { mkSources, readExposition, type Exposed } from '../support/nodes/metrics.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
+
+function mkNode(): Node {
+  const node = new Node()
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  return node
+}
+
+async function expose(t: TestContext, sources: MetricsSources): Promise<Exposed> {
+  const metrics = new Metrics(METRICS, () => sources)
+  t.after(() => metrics.stop())
+  return readExposition(await metrics.expose())
+}
+
+test('Metrics have help, type and a sample each, in namegate_ names with their unit', async (t) => {
+  const { help, types, samples } = await expose(t, mkSources(mkNode()))
+  assert.ok(types.size > 40)
+  for (const [name, type] of types) {
+    assert.match(name, /^namegate_/)
+    assert.ok((help.get(name) ?? '').length > 5, `${name} has a help text`)
+    assert.equal(type === 'counter', name.endsWith('_total'), `${name} is a ${type}`)
+    const own = [...samples.keys()].filter((key) => key.split('{')[0] === name)
+    assert.ok(own.length > 0, `${name} has a sample`)
+  }
+  for (const key of samples.keys()) assert.ok(types.has(key.split('{')[0] ?? ''), key)
+})
+
+test('Metrics read the counters as they are at the scrape', async (t) => {
+  const node = mkNode()
+  const sources = mkSources(node)
+  const metrics = new Metrics(METRICS, () => sources)
+  t.after(() => metrics.stop())
+  const before = readExposition(await metrics.expose()).samples
+  const rows: readonly (readonly [key: string, value: number, reason: string])[] = [
+    ['namegate_dns_queries_total{verdict="denied"}', 42, 'a counter of the pipeline'],
+    ['namegate_dns_answer_addresses_total{result="learned"}', 5, 'what is left of 10'],
+    ['namegate_upstream_sockets{transport="udp"}', 2, 'a sum over servers'],
+    ['namegate_upstream_server_failures{server="192.0.2.53:53"}', 7, 'by configured server'],
+    ['namegate_upstream_server_up{server="192.0.2.53:53"}', 0, 'a server that is down'],
+    ['namegate_upstream_server_rtt_seconds{server="192.0.2.53:53"}', 0.25, 'in seconds'],
+    ['namegate_upstream_server_probes_total{server="192.0.2.53:53"}', 3, 'probes by server'],
+    ['namegate_policy_files{state="last-good"}', 1, 'files by state'],
+    ['namegate_policy_files{state="rejected"}', 0, 'a state that no file is in'],
+    ['namegate_record_files{state="rejected"}', 1, 'and those of endpoints and resources'],
+    ['namegate_datapath_mode{mode="enforce"}', 1, 'the mode that is set'],
+    ['namegate_datapath_mode{mode="bypass"}', 0, 'one that is not'],
+    ['namegate_limit_use{limit="pairs"}', 1, 'use of a bound'],
+    ['namegate_limit_bound{limit="queries-in-flight-per-client"}', 4, 'a bound without use'],
+    ['namegate_limit_hits_total{limit="pairs"}', 3, 'hits'],
+    ['namegate_endpoints', 1, 'endpoints'],
+    ['namegate_names', 0, 'no name yet'],
+    ['namegate_build_info{version="1.2.3"}', 1, 'version'],
+  ]
+  for (const [key, value, reason] of rows) assert.equal(before.get(key), value, reason)
+  assert.equal(before.has('namegate_limit_use{limit="queries-in-flight-per-client"}'), false)
+  node.setPolicies(mkPolicies('egress: [{ toFQDNs: [{ matchPattern: "*.x" }] }]'))
+  node.learn(node.endpoint('shop').id, 'a.x', ['192.0.2.1', '192.0.2.2'])
+  const after = readExposition(await metrics.expose()).samples
+  assert.equal(after.get('namegate_names'), 1)
+  assert.equal(after.get('namegate_name_pairs'), 2)
+  assert.equal(after.get('namegate_policy_revision{state="realized"}'), 1)
+})
+
+test('Metrics tell what is kept over restarts, and nothing where nothing is', async (t) => {
+  const faults = { 'no-space': 2, other: 0 }
+  const use = {
+    generation: 7,
+    imageOctets: 1000,
+    journalOctets: 50,
+    age: 3,
+    isFailing: false,
+    damage: [],
+    faults,
+  }
+  const { samples } = await expose(t, mkSources(mkNode(), { state: { use } }))
+  const rows: readonly (readonly [key: string, value: number])[] = [
+    ['namegate_state_bytes{file="image"}', 1000],
+    ['namegate_state_bytes{file="journal"}', 50],
+    ['namegate_state_generation', 7],
+    ['namegate_state_write_age_seconds', 3],
+    ['namegate_state_faults_total{cause="no-space"}', 2],
+    ['namegate_state_faults_total{cause="other"}', 0],
+  ]
+  for (const [key, value] of rows) assert.equal(samples.get(key), value, key)
+  const without = await expose(t, mkSources(mkNode()))
+  assert.ok([...without.samples.keys()].every((key) => !key.includes('_state_')))
+})
+
+test('Metrics leave intercept_in_force out where no listener intercepts', async (t) => {
+  const rows: readonly (readonly [isInForce: boolean | undefined, value: number | undefined])[] = [
+    [undefined, undefined],
+    [false, 0],
+    [true, 1],
+  ]
+  for (const [isInForce, value] of rows) {
+    const interception = { counters: { repairs: 0 }, isInForce }
+    const { samples } = await expose(t, mkSources(mkNode(), { interception }))
+    assert.equal(samples.get('namegate_intercept_in_force'), value)
+  }
+})
+
+test('Metrics never show a name, an endpoint or an address that a client brought', async (t) => {
+  const hostile = ['evil\\010namegate_x\\0321.example', 'a\\034\\125.example', 'x'.repeat(60)]
+  const node = new Node()
+  node.setEndpoints([mkEndpoint('shop"} 1\nnamegate_evil', ['10.99.0.1'])])
+  node.setPolicies(mkPolicies('egress: [{ toFQDNs: [{ matchPattern: "*" }] }]'))
+  const sources = mkSources(node)
+  const quiet = await expose(t, sources)
+  const { id } = node.endpoint('shop"} 1\nnamegate_evil')
+  for (const name of hostile) node.learn(id, name, ['203.0.113.77'])
+  const { samples } = await expose(t, sources)
+  assert.deepEqual([...samples.keys()], [...quiet.samples.keys()], 'the same series as before')
+  assert.doesNotMatch([...samples.keys()].join('\n'), /evil|shop|203\.0\.113|10\.99/)
+})
+
+test('Metrics of the process are plausible', async (t) => {
+  const { samples } = await expose(t, mkSources(mkNode()))
+  const value = (key: string) => samples.get(`namegate_process_${key}`) ?? -1
+  assert.ok(value('resident_memory_bytes') > 10e6)
+  assert.ok(value('cpu_seconds_total{mode="user"}') > 0)
+  assert.ok(value('uptime_seconds') > 0)
+  const [median, worst] = ['0.5', '1'].map((q) =>
+    value(`event_loop_delay_seconds{statistic="${q}"}`),
+  )
+  assert.ok(median !== undefined && worst !== undefined && median >= 0 && median <= worst)
+})

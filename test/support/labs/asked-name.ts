@@ -1,0 +1,34 @@
+// The name that tests of interception ask: what namegate's upstream says, what another resolver would say, and dig from a host of a lab.
+
+import type { Host } from './lab.ts'
+
+export const NAME = 'www.shop.test'
+export const DATA = '198.18.40.1'
+export const OTHER_DATA = '198.18.99.9'
+export const ZONES = { names: { [NAME]: [DATA, '2001:db8:80::1'] } }
+/** Zones of a resolver that namegate does not ask. */
+export const OTHER_ZONES = { names: { [NAME]: [OTHER_DATA] } }
+/** Addresses that exist nowhere. */
+export const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
+/** Options of dig. */
+export const TRANSPORTS = ['+notcp', '+tcp'] as const
+
+/** The answer's data, its status when it has none, or `no answer`. */
+export async function dig(host: Host, server: string, ...more: readonly string[]): Promise<string> {
+  const how = ['+tries=1', '+time=2', '+noall', '+comments', '+answer']
+  const { stdout } = await host.run('dig', [...how, `@${server}`, ...more, NAME])
+  const status = /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
+  return / A (\S+)/.exec(stdout.replaceAll(/\s+/g, ' '))?.[1] ?? status
+}
+
+/** Asks every server over UDP and TCP, at once. */
+export async function askAll(
+  host: Host,
+  servers: readonly string[],
+  ...more: readonly string[]
+): Promise<readonly string[]> {
+  const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
+  return await Promise.all(
+    asked.map(async ([server, each]) => await dig(host, server, each, ...more)),
+  )
+}
