@@ -107,6 +107,36 @@ testSockets(
   },
 )
 
+testSockets(
+  'Upstream asks again in time after a message with the id of a query of long ago (A1)',
+  async (net) => {
+    const time = new FakeClock()
+    const server = await net.serve((query) => {
+      if (!query.name.startsWith('void')) query.send(answerTo(query))
+    })
+    const upstream = { attempts: 2 }
+    const forwarder = await net.forward([server], { clock: socketClock(time), upstream })
+    const client = await net.udpClient(forwarder)
+    const { counters } = forwarder.upstream
+    client.send(queryFor('known.test', { id: 1 }))
+    await client.atLeast(1)
+    client.send(queryFor('void1.test', { id: 2 }))
+    await until('void1', () => timesAsked(server, 'void1.test') === 1)
+    const [void1] = server.queries.filter(({ name }) => name === 'void1.test')
+    time.advance(4100)
+    await client.atLeast(2)
+    time.advance(30_000)
+    await sleep(20)
+    const before = counters.late + counters.unexpected
+    void1?.send(answerTo(void1))
+    await until('the old answer', () => counters.late + counters.unexpected > before)
+    client.send(queryFor('void2.test', { id: 3 }))
+    await until('void2', () => timesAsked(server, 'void2.test') === 1)
+    time.advance(2000)
+    await until('void2 again', () => timesAsked(server, 'void2.test') === 2)
+  },
+)
+
 testSockets('Upstream drops answers to queries that have failed (A14)', async (net) => {
   const held: SeenQuery[] = []
   const server = await net.serve((query) => {
