@@ -75,7 +75,7 @@ export class Attempts {
     this.#timer = new DueTimer(options.clock, () => this.#tick())
     const { capacity } = options.inFlight
     this.#deadlines = new DelayQueue(capacity, [options.timeout])
-    this.#attemptTimes = new DelayQueue(capacity, retryLanes(options.timeout, options.attempts))
+    this.#attemptTimes = new DelayQueue(capacity, retryLanes(options))
     this.#made = new Uint8Array(capacity)
     this.#only = new Int32Array(capacity)
     this.#firstServers = new Uint16Array(capacity)
@@ -219,11 +219,11 @@ export class Attempts {
   }
 
   #delayAfter(slot: number, server: number): number {
-    const { pool, timeout, attempts } = this.#options
+    const { pool } = this.#options
     const ofPool = server < pool.servers.length
     const elsewhere = this.#only[slot] === OF_POOL && pool.fresh(this.#asked[slot]!) >= 0
     const overdue = ofPool ? pool.rtt.timeout(server) : undefined
-    return retryDelay(overdue, elsewhere, timeout / attempts)
+    return retryDelay(overdue, elsewhere, this.#options)
   }
 
   #endWait(wait: number, mayAnswer: boolean): void {

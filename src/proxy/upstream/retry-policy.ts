@@ -12,21 +12,32 @@ const SAME_SERVER_FACTOR = 4
 const SAME_SERVER_MIN_MS = 400
 const LANE_GROWTH = 1.5
 
+/** The time of a query in milliseconds, and its number of attempts. */
+export interface QueryTime {
+  readonly timeout: number
+  readonly attempts: number
+}
+
 /**
  * Returns the milliseconds from one attempt to the next. `overdue`: after how many milliseconds an answer of the server is overdue;
- * undefined if it never answered. `elsewhere`: true if another server is up and was not asked. `share`: the query's time divided
- * by its number of attempts, in milliseconds.
+ * undefined if it never answered. `elsewhere`: true if another server is up and was not asked.
  */
-export function retryDelay(overdue: number | undefined, elsewhere: boolean, share: number): number {
+export function retryDelay(
+  overdue: number | undefined,
+  elsewhere: boolean,
+  { timeout, attempts }: QueryTime,
+): number {
+  const share = timeout / attempts
   if (elsewhere) return Math.min(Math.max(overdue ?? UNKNOWN_MS, OVERDUE_MIN_MS), share)
   if (overdue === undefined) return share
   const again = Math.max(overdue * SAME_SERVER_FACTOR, SAME_SERVER_MIN_MS)
-  // A server that usually takes longer than `share` gets its usual time, because a second query would take as long.
-  return Math.max(Math.min(again, share), overdue)
+  // A server that usually takes longer than `share` gets its usual time, because a second query would take as long. The last attempt
+  // still gets its share, because the usual time of a server that answers rarely can be wrong.
+  return Math.max(Math.min(again, share), Math.min(overdue, timeout - share))
 }
 
 /** Returns the delays of the lanes in milliseconds, in ascending order, up to the whole time of a query. */
-export function retryLanes(timeout: number, attempts: number): readonly number[] {
+export function retryLanes({ timeout, attempts }: QueryTime): readonly number[] {
   const share = timeout / attempts
   const lanes: number[] = []
   for (let ms = OVERDUE_MIN_MS; ms < timeout; ms *= LANE_GROWTH) lanes.push(ms)

@@ -147,6 +147,7 @@ export class Upstream {
       numbers: this.#numbers,
       // The additional wait is for the repetition over TCP after a mismatch.
       width: limits.attempts + 1,
+      lateFor: 2 * limits.timeout,
     })
     this.attempts = new Attempts({
       clock,
@@ -275,7 +276,7 @@ export class Upstream {
   /** Returns true if the message answers a probe, or a query that has ended. The pool then notes that the server works. */
   #isLate(socket: UpstreamSocket, { octets, offset, length }: MessageView): boolean {
     if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
-    const sentAt = this.waits.late.take(socket.number, u16(octets, offset))
+    const sentAt = this.waits.takeLate(socket.number, u16(octets, offset))
     if (sentAt < 0) return false
     this.attempts.answeredLate(socket, isServfail(octets, offset), sentAt)
     return true

@@ -29,6 +29,8 @@ export interface WaitsParts {
   readonly numbers: SocketNumbers
   /** The largest number of waits of one slot. */
   readonly width: number
+  /** For how long after it was sent a message can get a late answer, in milliseconds. */
+  readonly lateFor: number
 }
 
 export class Waits {
@@ -41,7 +43,7 @@ export class Waits {
   }
   readonly width: number
   /** The answers that can still arrive to ended waits and to probes. */
-  readonly late = new LateAnswers()
+  readonly #late: LateAnswers
   readonly #clock: Clock
   readonly #random: RandomPool
   readonly #inFlight: InFlightTable
@@ -60,10 +62,11 @@ export class Waits {
   readonly #view = new SlotView()
   readonly #name = new Uint8Array(255)
 
-  constructor({ clock, random, inFlight, numbers, width }: WaitsParts) {
+  constructor({ clock, random, inFlight, numbers, width, lateFor }: WaitsParts) {
     const { capacity } = inFlight
     const waits = capacity * width
     this.width = width
+    this.#late = new LateAnswers(lateFor)
     this.#clock = clock
     this.#random = random
     this.#inFlight = inFlight
@@ -147,14 +150,19 @@ export class Waits {
     const id = socket === undefined ? -1 : this.#freeId(socket.number)
     if (socket === undefined || id < 0) return false
     if (!socket.send(octets, 0, octets.length, id)) return false
-    this.late.expect(socket.number, id, this.#clock.now())
+    this.#late.expect(socket.number, id, this.#clock.now())
     return true
+  }
+
+  /** Handles an answer that no query waits for. Returns when its message was sent, or a negative number if none was expected. */
+  takeLate(socket: number, id: number): number {
+    return this.#late.take(socket, id, this.#clock.now())
   }
 
   /** Ends a wait. `mayAnswer`: the answer can still arrive, and is then a late answer. */
   end(wait: number, mayAnswer: boolean): void {
     const socket = this.#sockets[wait]!
-    if (mayAnswer) this.late.expect(socket, this.#ids[wait]!, this.#since[wait]!)
+    if (mayAnswer) this.#late.expect(socket, this.#ids[wait]!, this.#since[wait]!)
     this.remove(wait)
     if (this.countOf(socket) === 0) this.#numbers.get(socket)?.drained()
   }
@@ -217,19 +225,25 @@ export class Waits {
   }
 }
 
-/** The number of late answers that can be expected; a power of two. It is twice the 1,000 ended attempts per second times 4 s. */
+/** The number of late answers that can be expected; a power of two. It is the 1,000 ended attempts per second times 8 s. */
 const LATE_SIZE = 8192
 const NEVER = -1
 
 /**
  * LateAnswers remembers the messages whose answers can still arrive although no query waits: attempts that a faster answer or the
  * deadline ended, and probes. A late answer shows only that a server works and how long it takes. No client gets it, and namegate
- * does not learn from it. The table has one place per hash of (socket, id), so a newer message can overwrite an older one. Then a
- * server looks slow or silent a little longer.
+ * does not learn from it. An answer is late for `lifetime` milliseconds after its message was sent. After that, a message with its id
+ * can be a guess, and its age would make the server look so slow that no query is asked again in time [A1]. The table has one place
+ * per hash of (socket, id), so a newer message can overwrite an older one. Then a server looks slow or silent a little longer.
  */
 export class LateAnswers {
   readonly #keys = new Uint32Array(LATE_SIZE)
   readonly #sentAt = new Float64Array(LATE_SIZE).fill(NEVER)
+  readonly #lifetime: number
+
+  constructor(lifetime: number) {
+    this.#lifetime = lifetime
+  }
 
   /** Remembers that an answer with this id can arrive on this socket. `sentAt`: when the message was sent, in the clock's milliseconds. */
   expect(socket: number, id: number, sentAt: number): void {
@@ -238,13 +252,13 @@ export class LateAnswers {
     this.#sentAt[at] = sentAt
   }
 
-  /** Handles an answer. Returns when its message was sent, or a negative number if no answer was expected. */
-  take(socket: number, id: number): number {
+  /** Handles an answer at `now`. Returns when its message was sent, or a negative number if no answer was expected. */
+  take(socket: number, id: number, now: number): number {
     const at = latePlace(socket, id)
     if (this.#keys[at] !== lateKey(socket, id)) return NEVER
     const sentAt = this.#sentAt[at]!
     this.#sentAt[at] = NEVER
-    return sentAt
+    return now - sentAt > this.#lifetime ? NEVER : sentAt
   }
 }
 

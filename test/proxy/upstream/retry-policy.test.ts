@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OVERDUE_MIN_MS, retryDelay, retryLanes } from '../../../src/proxy/upstream/retry-policy.ts'
 
+const TIME = { timeout: 4000, attempts: 3 }
 const SHARE = 4000 / 3
 
 test('retryDelay asks elsewhere when the answer is overdue, the same server later', () => {
@@ -16,9 +17,10 @@ test('retryDelay asks elsewhere when the answer is overdue, the same server late
     [200, false, 800, 'four times what makes it overdue'],
     [undefined, false, SHARE, 'it never answered: patiently'],
     [2100, false, 2100, 'it takes longer than a share: a second question would not be sooner'],
+    [9000, false, 4000 - SHARE, 'the last attempt still has its share'],
   ]
   for (const [overdue, elsewhere, expected, reason] of rows) {
-    assert.equal(retryDelay(overdue, elsewhere, SHARE), expected, reason)
+    assert.equal(retryDelay(overdue, elsewhere, TIME), expected, reason)
   }
 })
 
@@ -29,7 +31,7 @@ test('retryLanes grow from the shortest delay to the whole time and have the sha
     [200, 1],
     [60_000, 16],
   ] as const) {
-    const lanes = retryLanes(timeout, attempts)
+    const lanes = retryLanes({ timeout, attempts })
     assert.deepEqual(
       lanes,
       [...new Set(lanes)].sort((a, b) => a - b),

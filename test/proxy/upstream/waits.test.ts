@@ -19,6 +19,7 @@ function mkWaits(): Waits {
     inFlight: new InFlightTable({ capacity: SLOTS, perClient: SLOTS }),
     numbers: new SocketNumbers(),
     width: WIDTH,
+    lateFor: 8000,
   })
 }
 
@@ -65,7 +66,7 @@ test('LateAnswers tells the time of what was expected, once, and of nothing else
   const entry = fc.record({ socket: fc.nat(65_535), id: fc.nat(65_535), take: fc.boolean() })
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 100 }), (entries) => {
-      const late = new LateAnswers()
+      const late = new LateAnswers(200)
       const model = new Map<string, number>()
       for (const [i, { socket, id, take }] of entries.entries()) {
         const key = `${socket} ${id}`
@@ -74,19 +75,30 @@ test('LateAnswers tells the time of what was expected, once, and of nothing else
           model.set(key, i)
           continue
         }
-        const sentAt = late.take(socket, id)
+        const sentAt = late.take(socket, id, i)
         assert.ok(sentAt < 0 || sentAt === model.get(key))
         model.delete(key)
       }
       let lost = 0
       for (const [key, sentAt] of model) {
         const [socket = 0, id = 0] = key.split(' ').map(Number)
-        const told = late.take(socket, id)
+        const told = late.take(socket, id, 100)
         if (told < 0) lost++
         else assert.equal(told, sentAt)
-        assert.ok(late.take(socket, id) < 0, 'once')
+        assert.ok(late.take(socket, id, 100) < 0, 'once')
       }
       assert.ok(lost < 20, `${lost} lost`)
     }),
   )
+})
+
+test('LateAnswers forgets an answer after its lifetime', () => {
+  const late = new LateAnswers(8000)
+  for (const [age, isLate, reason] of [
+    [8000, true, 'the end of the lifetime'],
+    [8001, false, 'behind it: a guess'],
+  ] as const) {
+    late.expect(1, 2, 500)
+    assert.equal(late.take(1, 2, 500 + age) >= 0, isLate, reason)
+  }
 })
