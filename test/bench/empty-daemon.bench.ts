@@ -15,14 +15,17 @@ const ROUNDS = 3
 const LIMIT_MB = 90
 async function residentOf(command: string, folder: string): Promise<number> {
   const config = join(folder, 'namegate.yaml')
-  const daemon = spawn(command, ['run', '--config', config], { cwd: folder, stdio: 'ignore' })
+  const stdio = ['ignore', 'ignore', 'inherit'] as const
+  const daemon = spawn(command, ['run', '--config', config], { cwd: folder, stdio: [...stdio] })
+  const ended = new Promise((resolve) => daemon.once('exit', resolve))
   try {
     await sleep(4000)
+    if (daemon.exitCode !== null) throw new Error('the daemon has ended')
     const status = readFileSync(`/proc/${daemon.pid}/status`, 'utf8')
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1000
   } finally {
     daemon.kill()
-    await new Promise((resolve) => daemon.once('exit', resolve))
+    await ended
   }
 }
 
@@ -30,9 +33,9 @@ async function run(): Promise<readonly Figure[]> {
   const tree = new BuiltTree('empty-daemon')
   const folder = mkdtempSync(join(tmpdir(), 'namegate-bench-'))
   try {
-    mkdirSync(join(folder, 'config', 'policies'), { recursive: true })
-    for (const file of ['config/endpoints.yaml', 'config/policies/example.yaml']) {
-      copyFileSync(join(ROOT, file), join(folder, file))
+    mkdirSync(join(folder, 'policies'))
+    for (const file of ['endpoints.yaml', 'policies/example.yaml']) {
+      copyFileSync(join(ROOT, 'config', file), join(folder, file))
     }
     writeFileSync(
       join(folder, 'namegate.yaml'),
