@@ -145,9 +145,8 @@ export class Upstream {
       random,
       inFlight: this.inFlight,
       numbers: this.#numbers,
-      // The additional wait is for the repetition over TCP after a mismatch.
-      width: limits.attempts + 1,
-      lateFor: 2 * limits.timeout,
+      timeout: limits.timeout,
+      attempts: limits.attempts,
     })
     this.attempts = new Attempts({
       clock,

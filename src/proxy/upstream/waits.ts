@@ -27,10 +27,10 @@ export interface WaitsParts {
   readonly random: RandomPool
   readonly inFlight: InFlightTable
   readonly numbers: SocketNumbers
-  /** The largest number of waits of one slot. */
-  readonly width: number
-  /** For how long after it was sent a message can get a late answer, in milliseconds. */
-  readonly lateFor: number
+  /** The time of a whole query, in milliseconds. A message can get a late answer for twice this time. */
+  readonly timeout: number
+  /** The largest number of attempts of one query. */
+  readonly attempts: number
 }
 
 export class Waits {
@@ -41,6 +41,7 @@ export class Waits {
     /** Attempts without a socket or a free id, or whose send failed. */
     unsendable: 0,
   }
+  /** The largest number of waits of one slot: its attempts, and the repetition over TCP after a mismatch. */
   readonly width: number
   /** The answers that can still arrive to ended waits and to probes. */
   readonly #late: LateAnswers
@@ -62,11 +63,11 @@ export class Waits {
   readonly #view = new SlotView()
   readonly #name = new Uint8Array(255)
 
-  constructor({ clock, random, inFlight, numbers, width, lateFor }: WaitsParts) {
+  constructor({ clock, random, inFlight, numbers, timeout, attempts }: WaitsParts) {
     const { capacity } = inFlight
-    const waits = capacity * width
-    this.width = width
-    this.#late = new LateAnswers(lateFor)
+    this.width = attempts + 1
+    const waits = capacity * this.width
+    this.#late = new LateAnswers(2 * timeout)
     this.#clock = clock
     this.#random = random
     this.#inFlight = inFlight

@@ -18,8 +18,8 @@ function mkWaits(): Waits {
     random: new RandomPool(systemRandom),
     inFlight: new InFlightTable({ capacity: SLOTS, perClient: SLOTS }),
     numbers: new SocketNumbers(),
-    width: WIDTH,
-    lateFor: 8000,
+    timeout: 4000,
+    attempts: WIDTH - 1,
   })
 }
 
