@@ -46,6 +46,7 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
     datapath: new NftablesDatapath({
       ...options.addons,
       isAlone: true,
+      rejects: true,
       prefixesMax: limits.pairs + configuredPrefixesMax(limits),
       policyEntriesMax: limits['policy-entries'],
     }),

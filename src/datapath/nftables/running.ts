@@ -39,6 +39,8 @@ export interface NftablesOptions {
   readonly adoptedMax?: number
   /** True if no other process writes rules in the network namespace while the datapath starts. Default: false. */
   readonly isAlone?: boolean
+  /** True if processes of this network namespace get an answer when a packet is refused (rules/form.ts). Default: false. */
+  readonly rejects?: boolean
 }
 
 export interface Running {
@@ -129,7 +131,7 @@ function takeOver(options: NftablesOptions, table: Table, watch: Watch): Datapat
       const outcome = table.install(timed)
       if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
       if (options.isAlone !== true) markWritten(table)
-    } else table.adopt(written === 'with-reports')
+    } else table.adopt(written)
     watch.start(options.isAlone === true)
     return dump
   } catch (error) {

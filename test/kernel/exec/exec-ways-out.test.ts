@@ -38,7 +38,7 @@ const OPEN_WITHOUT_POLICY = [
   'learned_other_port',
   'learned_other_protocol',
 ] as const
-const WAYS = 49
+const WAYS = 50
 const ABSTRACT = `ng-exec-${process.pid}`
 const CURL = 'curl --silent --show-error --max-time 8'
 

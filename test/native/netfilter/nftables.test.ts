@@ -46,7 +46,7 @@ function whole(): Message {
   const message = new Message()
   const elements = new Elements(message)
   message.beginBatch()
-  encodeInstall(message, elements, true)
+  encodeInstall(message, elements, { reports: true, rejects: false })
   message.endBatch(elements.last)
   return message
 }

@@ -278,6 +278,13 @@ static bool kernel_settings(void) { return open("/proc/sys/kernel/core_pattern",
 static bool io_uring(void) { char room[120] = ""; return syscall(425, 1, room) >= 0 || closed("io_uring_setup"); }
 static bool push_keys(void) { char key = 'x'; return ioctl(0, 0x5412, &key) == 0 || (errno != EPERM) || closed("ioctl"); }
 
+/* The rules let a packet pass that has namegate's mark, and only they may set it. */
+static bool set_mark(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), mark = 0x4e474a;
+	return setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 || closed("SO_MARK");
+}
+
 /* In a user namespace of its own it has all capabilities, but over what is in there alone. */
 static bool new_user(void)
 {
@@ -343,7 +350,7 @@ static const struct {
 	WAY(other_resolver_udp), WAY(other_resolver_udp6), WAY(other_resolver_tcp), WAY(own_resolver), WAY(resolver_elsewhere),
 	WAY(dns_over_tls), WAY(never_learned), WAY(never_learned6), WAY(never_learned_udp), WAY(fragments),
 	WAY(learned_other_port), WAY(learned_other_protocol), WAY(forged_source), WAY(guarded_address), WAY(caller_by_gateway),
-	WAY(after_ttl), WAY(raw_ipv4), WAY(raw_ipv6), WAY(packet_socket), WAY(icmp_raw), WAY(vsock), WAY(bluetooth),
+	WAY(after_ttl), WAY(raw_ipv4), WAY(raw_ipv6), WAY(packet_socket), WAY(icmp_raw), WAY(set_mark), WAY(vsock), WAY(bluetooth),
 	WAY(flush_rules), WAY(add_rule), WAY(add_link), WAY(move_route), WAY(enter_net), WAY(enter_user), WAY(enter_mnt), WAY(enter_owner), WAY(enter_parent),
 	WAY(new_user), WAY(new_user_unmounts), WAY(new_network), WAY(abstract_socket), WAY(hidden_socket), WAY(sees_the_gate),
 	WAY(kill_gate), WAY(trace_first), WAY(kill_first), WAY(write_resolv), WAY(mount_proc), WAY(unmount_resolv),

@@ -18,6 +18,7 @@ export const NETWORK_HEADER = 1
 export const TRANSPORT_HEADER = 2
 
 export const META = {
+  mark: 3,
   iif: 4,
   oif: 5,
   iifname: 6,
@@ -32,6 +33,11 @@ export const EQUAL = 0
 export const NOT_EQUAL = 1
 export const LESS = 2
 export const GREATER_OR_EQUAL = 5
+
+/** Numbers of linux/netfilter/nf_tables.h: enum nft_reject_types and enum nft_reject_inet_code. */
+const REJECT_TCP_RESET = 1
+const REJECT_ICMP = 2
+const ICMP_PROHIBITED = 3
 
 const VERDICT = { accept: 1, drop: 0, return: -5, jump: -3, goto: -4 } as const
 
@@ -213,6 +219,22 @@ export function log(group: number, prefix: string, octets: number): Expression {
 /** Redirects to this host itself, at the same port. Only in chains of type nat. */
 export function redirect(): Expression {
   return expression('redir', () => undefined)
+}
+
+/** Sets a field of the packet, such as its mark. */
+export function setMeta(key: number, from: number): Expression {
+  return expression('meta', (to) => {
+    to.u32(2, key)
+    register(3, from, to)
+  })
+}
+
+/** Ends the packet, and answers its sender: a TCP reset, or an ICMP error that says `prohibited`. The kernel takes it in no chain of POSTROUTING. */
+export function reject(answer: 'tcp-reset' | 'prohibited'): Expression {
+  return expression('reject', (to) => {
+    to.u32(1, answer === 'tcp-reset' ? REJECT_TCP_RESET : REJECT_ICMP)
+    if (answer === 'prohibited') to.u8(2, ICMP_PROHIBITED)
+  })
 }
 
 export type VerdictName = keyof typeof VERDICT

@@ -6,7 +6,8 @@ import { encodeChain, encodeRule, encodeTable } from '../netlink/encode-table.ts
 import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICTS } from './layout.ts'
 import { CREATE, type Message } from '../netlink/message.ts'
 import { endOf } from './rules-end.ts'
-import { chainsOf, CHAINS, makeRules } from './rules.ts'
+import type { RuleForm } from './form.ts'
+import { chainsOf, entryChains, makeRules } from './rules.ts'
 import { encodeSet, NEW_ELEMENT, type Elements, type WrittenElement } from '../netlink/sets.ts'
 
 const DELETE_TABLE = 2
@@ -27,9 +28,9 @@ export function encodeRemoval(to: Message): number {
   return at
 }
 
-export function encodeInstall(to: Message, elements: Elements, reports: boolean): void {
+export function encodeInstall(to: Message, elements: Elements, form: RuleForm): void {
   encodeFrame(to)
-  encodeRules(to, elements, reports)
+  encodeRules(to, elements, form)
 }
 
 /** Encodes the table without chains, so it judges no packet yet. Returns where the last message begins. */
@@ -50,7 +51,7 @@ export interface Stranger {
 export function encodeRulesAnew(
   to: Message,
   elements: Elements,
-  reports: boolean,
+  form: RuleForm,
   strangers: readonly Stranger[],
 ): void {
   encodeTable(to, TABLE, COMMENT)
@@ -68,13 +69,13 @@ export function encodeRulesAnew(
     if (remove === DELETE_OBJECT) to.u32(3, OBJECT_COUNTER)
     to.end()
   }
-  encodeRules(to, elements, reports)
+  encodeRules(to, elements, form)
 }
 
 /** Encodes chains, rules, and the elements that never change. */
-export function encodeRules(to: Message, elements: Elements, reports: boolean): void {
-  const rules = makeRules(reports)
-  for (const { name, hook } of CHAINS) {
+export function encodeRules(to: Message, elements: Elements, form: RuleForm): void {
+  const rules = makeRules(form)
+  for (const { name, hook } of entryChains(form)) {
     encodeChain(to, TABLE, name, hook && { type: 'filter', ...hook })
   }
   for (const name of chainsOf(rules)) encodeChain(to, TABLE, name)

@@ -22,6 +22,7 @@ import {
   meta,
   NOT_EQUAL,
   payload,
+  reject,
   remember,
   TRANSPORT_HEADER,
   verdict,
@@ -37,12 +38,13 @@ import {
   SIDES,
   type Side,
 } from './layout.ts'
+import type { RuleForm } from './form.ts'
 import { address, endpoint, TCP, words, type Rule } from './rule.ts'
 
 /** Most reports of each kind per second. */
 const REPORTS = 1000
 
-export function endRules(reports: boolean): readonly Rule[] {
+export function endRules({ reports, rejects }: RuleForm): readonly Rule[] {
   const dropped = (chain: string, reason: string, counter: string): readonly Rule[] => [
     ...reported(chain, `${LOG_DENY}${reason}`, reports),
     { chain, expressions: [count(counter), verdict('drop')] },
@@ -50,7 +52,7 @@ export function endRules(reports: boolean): readonly Rule[] {
   return [
     ...dropped('malformed', 'malformed', 'drop_malformed'),
     ...dropped('foreign', 'source', 'drop_source'),
-    ...dropped('refused', 'policy', 'drop_policy'),
+    ...(rejects ? rejectedRules(reports) : dropped('refused', 'policy', 'drop_policy')),
     { chain: 'allowed', expressions: [count('verdict_allow'), verdict('accept')] },
     ...reported('audit', `${LOG_AUDIT}policy`, reports),
     { chain: 'audit', expressions: [count('verdict_audit'), verdict('accept')] },
@@ -82,6 +84,25 @@ export function endOf(
 function reported(chain: string, prefix: string, reports: boolean): readonly Rule[] {
   if (!reports) return []
   return [{ chain, expressions: [limit(REPORTS, REPORTS), log(LOG_GROUP, prefix, LOG_OCTETS)] }]
+}
+
+/** As `dropped` for policy, but the sender gets an answer, so a program does not wait for its own timeout. */
+function rejectedRules(reports: boolean): readonly Rule[] {
+  const chain = 'refused'
+  const counter = count('drop_policy')
+  return [
+    ...reported(chain, `${LOG_DENY}policy`, reports),
+    {
+      chain,
+      expressions: [
+        meta(META.l4proto, 0),
+        compare(0, EQUAL, Uint8Array.of(TCP)),
+        counter,
+        reject('tcp-reset'),
+      ],
+    },
+    { chain, expressions: [counter, reject('prohibited')] },
+  ]
 }
 
 /** Step 8: the mode, and the flags of the endpoint. */

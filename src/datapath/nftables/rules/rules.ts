@@ -34,43 +34,58 @@ import type { Family } from '../../../core/ip.ts'
 import { ENDPOINT_CLASS, HOST } from '../../../identity/reserved.ts'
 import { MODE_NUMBER, type Side } from './layout.ts'
 import { address, endpoint, LABEL, NFPROTO, TCP, words, type Chain, type Rule } from './rule.ts'
+import { ALL_FORMS, type RuleForm } from './form.ts'
 import { formRules } from './rules-form.ts'
 import { endRules } from './rules-end.ts'
 import { identify, judgeRules } from './rules-judge.ts'
 import { linkRules, learnRules } from './rules-link.ts'
+import { markJudged, sendingRules, UNJUDGED } from './rules-sending.ts'
 
 const PREROUTING = 0
+const LOCAL_OUT = 3
 const POSTROUTING = 4
 /** After conntrack (-200), and before mangle (-150), where TPROXY runs, and before DNAT. */
 const PRIORITY = -160
 const DNS_PORT = Uint8Array.of(0, 53)
 /** The first address of the groups. A multicast router may forward a packet to a group. */
 const FIRST_GROUP = { 4: group(4, 224), 6: group(16, 255) } as const
-export const CHAINS: readonly Chain[] = [
-  { name: 'in_from', hook: { number: PREROUTING, priority: PRIORITY } },
-  { name: 'in_to', hook: { number: POSTROUTING, priority: PRIORITY } },
-  { name: 'out_from', hook: { number: POSTROUTING, priority: PRIORITY } },
-  { name: 'out_to', hook: { number: PREROUTING, priority: PRIORITY } },
-]
+/** After DNAT (-100), so that a redirected query has its new destination. */
+const SENDING_PRIORITY = -90
 
-/** All rules of the table, in order within each chain. `reports` is true if this kernel has nflog. */
-export function makeRules(reports: boolean): readonly Rule[] {
+/** The entry chains of a form, with their hooks. */
+export function entryChains({ rejects }: RuleForm): readonly Chain[] {
+  return [
+    { name: 'in_from', hook: { number: PREROUTING, priority: PRIORITY } },
+    { name: 'in_to', hook: { number: POSTROUTING, priority: PRIORITY } },
+    { name: 'out_to', hook: { number: PREROUTING, priority: PRIORITY } },
+    ...(rejects
+      ? [
+          { name: 'out_from', hook: { number: LOCAL_OUT, priority: SENDING_PRIORITY } },
+          { name: UNJUDGED, hook: { number: POSTROUTING, priority: PRIORITY } },
+        ]
+      : [{ name: 'out_from', hook: { number: POSTROUTING, priority: PRIORITY } }]),
+  ]
+}
+
+/** All rules of the table, in order within each chain. */
+export function makeRules(form: RuleForm): readonly Rule[] {
   return (['in', 'out'] as const)
     .flatMap((side) => [
-      ...entryRules(side),
+      ...(side === 'out' && form.rejects ? sendingRules() : []),
+      ...entryRules(side, form),
       ...([4, 6] as const).flatMap((family) => familyRules(side, family)),
       ...learnRules(side),
     ])
-    .concat(endRules(reports))
+    .concat(endRules(form))
 }
 
 /** The chains that rules or verdicts lead to, without the entry chains. */
 export function chainsOf(rules: readonly Rule[]): readonly string[] {
-  const entries = new Set(CHAINS.map(({ name }) => name))
+  const entries = new Set(ALL_FORMS.flatMap(entryChains).map(({ name }) => name))
   return [...new Set(rules.map(({ chain }) => chain))].filter((name) => !entries.has(name))
 }
 
-function entryRules(side: Side): readonly Rule[] {
+function entryRules(side: Side, { rejects }: RuleForm): readonly Rule[] {
   const [index, name] = side === 'in' ? [META.iif, META.iifname] : [META.oif, META.oifname]
   const bypass = [immediate(word(MODE_NUMBER.bypass), 0), contains('mode', 0)]
   const families = (chain: string): readonly Rule[] =>
@@ -83,14 +98,15 @@ function entryRules(side: Side): readonly Rule[] {
       ],
     }))
   const [sender, fenced] = [`${side}_sender`, `${side}_fenced`]
+  const judged = side === 'out' && rejects ? markJudged : []
   return [
     {
       chain: `${side}_from`,
-      expressions: [meta(index, 0), contains(`hooks_${side}`, 0), goTo(sender)],
+      expressions: [meta(index, 0), contains(`hooks_${side}`, 0), ...judged, goTo(sender)],
     },
     {
       chain: `${side}_from`,
-      expressions: [meta(name, 0), contains(`fences_${side}`, 0), goTo(fenced)],
+      expressions: [meta(name, 0), contains(`fences_${side}`, 0), ...judged, goTo(fenced)],
     },
     { chain: sender, expressions: [...bypass, count('verdict_bypass'), verdict('accept')] },
     ...families(sender),
@@ -146,7 +162,7 @@ function ownRules(side: Side, family: Family, chain: string): readonly Rule[] {
     {
       chain,
       expressions: [
-        meta(3, 0),
+        meta(META.mark, 0),
         meta(10, 1),
         meta(META.l4proto, 2),
         address(family, 'target', 3),

@@ -7,7 +7,8 @@ import { COUNTERS, SETS, TABLE } from './layout.ts'
 import { FAMILY_INET, type Message } from '../netlink/message.ts'
 import type { Reader } from '../netlink/reader.ts'
 import type { Table } from '../tables/table.ts'
-import { chainsOf, CHAINS, makeRules } from './rules.ts'
+import { ALL_FORMS } from './form.ts'
+import { chainsOf, entryChains, makeRules } from './rules.ts'
 import { rulesInKernel } from './written.ts'
 
 const GET_TABLE = 1
@@ -30,10 +31,12 @@ interface Part {
   readonly own: ReadonlySet<string>
 }
 
-const OWN_CHAINS: ReadonlySet<string> = new Set([
-  ...CHAINS.map(({ name }) => name),
-  ...chainsOf(makeRules(true)),
-])
+const OWN_CHAINS: ReadonlySet<string> = new Set(
+  ALL_FORMS.flatMap((form) => [
+    ...entryChains(form).map(({ name }) => name),
+    ...chainsOf(makeRules(form)),
+  ]),
+)
 const OWN_SETS: ReadonlySet<string> = new Set(SETS.map(({ name }) => name))
 const OWN_COUNTERS: ReadonlySet<string> = new Set(COUNTERS)
 /** Kinds of objects, in an order in which they can be removed. */

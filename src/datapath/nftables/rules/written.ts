@@ -9,6 +9,7 @@
 
 import { createHash } from 'node:crypto'
 import { eachElement } from '../netlink/read-elements.ts'
+import type { RuleForm } from './form.ts'
 import { encodeInstall } from './install.ts'
 import { SETS, TABLE, VERDICTS } from './layout.ts'
 import { FAMILY_INET, Message } from '../netlink/message.ts'
@@ -42,28 +43,25 @@ export function rulesInKernel({ socket, message }: Pick<Table, 'socket' | 'messa
 
 /** Marks the table that was just installed as this program's table. */
 export function markWritten(table: Table): void {
-  const key = markOf(rulesInKernel(table), table.reports)
+  const key = markOf(rulesInKernel(table), table.form)
   table.mirror.replace('written', [{ key }])
   table.flush()
 }
 
-/**
- * Returns whether the table is as this program writes it, with or without reports of drops. The mirror must know the table's
- * sets.
- */
-export function findWritten(table: Table): 'with-reports' | 'without-reports' | 'other' {
+/** Returns the form in which this program wrote the table. `other`: the table differs. The mirror must know the table's sets. */
+export function findWritten(table: Table): RuleForm | 'other' {
   const rules = rulesInKernel(table)
-  const reports = [true, false].find((each) => {
+  const form = table.forms.find((each) => {
     return table.mirror.has('written', { key: markOf(rules, each) })
   })
-  if (reports === undefined || !SETS.every(({ name }) => hasFixed(table, name))) return 'other'
-  return reports ? 'with-reports' : 'without-reports'
+  if (form === undefined || !SETS.every(({ name }) => hasFixed(table, name))) return 'other'
+  return form
 }
 
-function markOf(rules: string, reports: boolean): Uint8Array {
+function markOf(rules: string, form: RuleForm): Uint8Array {
   const octets = new Message()
   octets.beginBatch()
-  encodeInstall(octets, new Elements(octets), reports)
+  encodeInstall(octets, new Elements(octets), form)
   const hash = createHash('sha256').update(rules)
   return hash.update(octets.octets.subarray(0, octets.size)).digest().subarray(0, MARK_OCTETS)
 }

@@ -15,6 +15,7 @@ import {
   type Stranger,
 } from '../rules/install.ts'
 import { ATTRIBUTE_MAX, Message } from '../netlink/message.ts'
+import { DROPS, formsFor, type RuleForm } from '../rules/form.ts'
 import { encode, encodeChanges, Mirror, type Element } from './mirror.ts'
 import { PolicyTable } from './policies.ts'
 import { PrefixTable } from './prefixes.ts'
@@ -28,6 +29,7 @@ export interface TableOptions {
   readonly clock: Clock
   readonly prefixesMax: number
   readonly policyEntriesMax: number
+  readonly rejects?: boolean
   readonly onDone: () => void
 }
 
@@ -39,7 +41,9 @@ export class Table {
   readonly timed: TimedSets
   readonly #message = new Message()
   readonly #elements = new Elements(this.#message)
-  #reports = true
+  readonly forms: readonly RuleForm[]
+  /** The form of the rules that the kernel takes. */
+  form: RuleForm
   #isDoubtful = false
   /** True if there is no table. Its addresses are then written in slices after the table. */
   #isGone = false
@@ -50,7 +54,10 @@ export class Table {
   #submitted: 'nothing' | 'changes' | 'rules' | 'all' = 'nothing'
   #repairs = 0
 
-  constructor({ netlink, clock, prefixesMax, policyEntriesMax, onDone }: TableOptions) {
+  constructor(options: TableOptions) {
+    const { netlink, clock, prefixesMax, policyEntriesMax, onDone, rejects = false } = options
+    this.forms = formsFor(rejects)
+    this.form = this.forms[0] ?? DROPS
     this.socket = new Socket(netlink, onDone)
     this.timed = new TimedSets(clock)
     this.prefixes = new PrefixTable(this.mirror, prefixesMax)
@@ -62,19 +69,14 @@ export class Table {
     return this.#repairs
   }
 
-  /** True if this kernel reports drops. */
-  get reports(): boolean {
-    return this.#reports
-  }
-
   /** The message for listings, which use it between two batches. */
   get message(): Message {
     return this.#message
   }
 
   /** Call this when the kernel has the whole table as the mirror has it. Every later difference is a change. */
-  adopt(reports: boolean): void {
-    this.#reports = reports
+  adopt(form: RuleForm): void {
+    this.form = form
     this.#settle()
     this.prefixes.addresses.adopt()
   }
@@ -116,11 +118,13 @@ export class Table {
 
   /** Writes the whole table. `more`: elements that the packet path had added. */
   install(more: ReadonlyMap<string, readonly Element[]> = new Map()): Outcome {
-    const outcome = this.#install(more)
-    if (outcome !== 'ENOENT' || !this.#reports) return outcome
-    // Without nflog in the kernel, drops are counted but not reported.
-    this.#reports = false
-    return this.#install(more)
+    let outcome = this.#install(more)
+    for (const form of this.forms.slice(this.forms.indexOf(this.form) + 1)) {
+      if (outcome !== 'ENOENT') break
+      this.form = form // the kernel lacks nflog or reject
+      outcome = this.#install(more)
+    }
+    return outcome
   }
 
   /** Applies the changes before it returns. */
@@ -221,7 +225,7 @@ export class Table {
     const [before = [], change = [], after = []] = mirror.takeSteps()
     to.clear()
     if (this.#areRulesDoubtful) {
-      this.#batch(() => encodeRulesAnew(to, elements, this.#reports, this.#strangers))
+      this.#batch(() => encodeRulesAnew(to, elements, this.form, this.#strangers))
     }
     this.#batch(() => encodeChanges(to, elements, before))
     this.#batch(() => {
@@ -270,7 +274,7 @@ export class Table {
     this.#begin()
     const [to, elements] = [this.#message, this.#elements]
     if (this.#isGone) elements.last = encodeFrame(to)
-    else encodeInstall(to, elements, this.#reports)
+    else encodeInstall(to, elements, this.form)
     this.mirror.encodeAll(to, elements, onElement)
     for (const [name, list] of more) {
       for (const each of list) {
@@ -286,7 +290,7 @@ export class Table {
       // The kernel fills sets of ranges somewhat later than it activates rules, so the rules come last.
       to.endBatch(elements.last)
       to.nextBatch()
-      encodeRules(to, elements, this.#reports)
+      encodeRules(to, elements, this.form)
     } else this.prefixes.addresses.encodeAll(to, elements, onElement)
     if (elements.last >= 0) to.endBatch(elements.last)
   }
