@@ -53,16 +53,14 @@ export type FileState = { readonly state: string }
 interface ProxySources {
   readonly upstream: UpstreamSources
   readonly admission: Counted<DnsProxy['admission']>
-  readonly settlement: Counted<DnsProxy['settlement']>
+  readonly settlement: Counted<DnsProxy['settlement']> & Pick<DnsProxy['settlement'], 'times'>
   readonly judge: Counted<DnsProxy['judge']>
   readonly learner: Counted<DnsProxy['learner']>
   readonly responder: Counted<DnsProxy['responder']>
   readonly stripping: Pick<DnsProxy['stripping'], 'counters' | 'taken'>
-  readonly unknown: Pick<DnsProxy['unknown'], 'counters' | 'waiting'>
+  readonly unknown: Pick<DnsProxy['unknown'], 'counters' | 'waiting' | 'times'>
   readonly prewarm: Counted<NonNullable<DnsProxy['prewarm']>> | undefined
-  readonly releases: Pick<DnsProxy['releases'], 'counters' | 'count'> & {
-    readonly times: Pick<DnsProxy['releases']['times'], 'totalMs' | 'readings'>
-  }
+  readonly releases: Pick<DnsProxy['releases'], 'counters' | 'count' | 'times'>
   readonly listeners: {
     readonly udp: readonly Counted<DnsProxy['listeners']['udp'][number]>[]
     readonly tcp: Counted<DnsProxy['listeners']['tcp']>
@@ -75,7 +73,7 @@ interface UpstreamSources {
   readonly waits: Counted<Upstream['waits']>
   readonly pool: Pick<
     Upstream['pool'],
-    'answers' | 'counters' | 'failed' | 'failures' | 'first' | 'isDown' | 'servers'
+    'answers' | 'counters' | 'failed' | 'failures' | 'first' | 'isDown' | 'roundTrips' | 'servers'
   > & { readonly rtt: Pick<Upstream['pool']['rtt'], 'means'> }
   readonly probes: Pick<Upstream['probes'], 'sent'>
   readonly links: { readonly asked: Pick<Upstream['links']['asked'], 'open' | 'counters'> }

@@ -2,6 +2,8 @@
 // event happens and add a row here. `/metrics` and docs/reference/metrics.md are made from this table. Label values come from closed lists
 // or from the configuration, never from a packet. So a client can neither make `/metrics` longer nor write into it.
 
+import type { Histogram } from '../core/tables/histogram.ts'
+import { formatServer } from '../proxy/upstream/server-pool.ts'
 import type { Labelled, MetricTable } from '../telemetry/metrics.ts'
 import type { FileState, MetricsSources } from './metrics-sources.ts'
 
@@ -154,14 +156,24 @@ export const METRICS: MetricTable<MetricsSources> = {
       release: proxy.settlement.counters.heldOutReleased,
     }),
   },
-  dns_answer_hold_seconds_total: {
-    help: 'Total time for which answers were held',
-    read: ({ proxy }) => proxy.releases.times.totalMs / MS_PER_SECOND,
+  dns_query_seconds: {
+    help: 'Time from the admission of a query to the release of its answer, by outcome. failed: no usable answer came from upstream',
+    label: 'outcome',
+    times: ({ proxy: { settlement } }) => [
+      ['exact', settlement.times.exact],
+      ['degraded', settlement.times.degraded],
+      ['held_out', settlement.times.heldOut],
+      ['failed', settlement.times.failed],
+    ],
   },
-  dns_answer_holds_total: {
-    help: 'Held answers, by hold time. Each answer is counted once, at the smallest at_most that covers its hold time',
-    label: 'at_most',
-    read: ({ proxy }) => proxy.releases.times.readings(),
+  dns_hold_seconds: {
+    help: 'Time for which queries and answers were held, by stage. endpoint: a query waited until its client was a known endpoint; datapath: an answer waited until the datapath confirmed its addresses; order: an answer waited for an earlier answer to the same endpoint about the same name',
+    label: 'stage',
+    times: ({ proxy: { unknown, releases } }) => [
+      ['endpoint', unknown.times],
+      ['datapath', releases.times.datapath],
+      ['order', releases.times.order],
+    ],
   },
 
   // Towards the servers
@@ -225,6 +237,11 @@ export const METRICS: MetricTable<MetricsSources> = {
     label: 'server',
     read: ({ proxy }) =>
       byServer(proxy, (i) => Math.max(0, proxy.upstream.pool.rtt.means[i]!) / 1000),
+  },
+  upstream_round_trip_seconds: {
+    help: 'Time from a message to its answer, by configured server. Late answers and answers to probes count too. chosen: all servers that clients chose',
+    label: 'server',
+    times: ({ proxy }) => roundTrips(proxy),
   },
   upstream_server_failures: {
     help: 'Failed attempts at the configured server since its last answer',
@@ -455,6 +472,10 @@ export const METRICS: MetricTable<MetricsSources> = {
     help: 'Age of the commit that is in progress. 0 while there is none',
     read: ({ core }) => core.committer.watch.underWayMs / MS_PER_SECOND,
   },
+  datapath_commit_seconds: {
+    help: 'Time that the datapath took for a commit',
+    times: ({ core }) => core.committer.watch.times,
+  },
   datapath_stalls_total: {
     help: 'Commits that took longer than one second',
     read: ({ core }) => core.committer.watch.stalls,
@@ -599,9 +620,15 @@ function byServer(
   { upstream }: MetricsSources['proxy'],
   valueOf: (server: number) => number,
 ): Labelled {
-  return upstream.pool.servers.map(({ address, port }, server) => {
-    const host = address.includes(':') ? `[${address}]` : address
-    return [`${host}:${port}`, valueOf(server)]
+  return upstream.pool.servers.map((server, i) => [formatServer(server), valueOf(i)])
+}
+
+function roundTrips({
+  upstream: { pool },
+}: MetricsSources['proxy']): (readonly [string, Histogram])[] {
+  return pool.roundTrips.map((times, i) => {
+    const server = pool.servers[i]
+    return [server === undefined ? 'chosen' : formatServer(server), times]
   })
 }
 

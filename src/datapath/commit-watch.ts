@@ -1,11 +1,14 @@
 // CommitWatch measures how long the datapath works on a commit, and tells when the datapath is stalled.
 
 import type { Clock } from '../core/clock.ts'
+import { Histogram } from '../core/tables/histogram.ts'
 
 /** The datapath is stalled if a commit takes longer than this, in milliseconds. */
 const STALLED_MS = 1000
 
 export class CommitWatch {
+  /** How long commits took, in milliseconds. */
+  readonly times = new Histogram()
   readonly #clock: Clock
   #isUnderWay = false
   /** When the datapath got the commit (`Clock.now()`). */
@@ -16,13 +19,21 @@ export class CommitWatch {
     this.#clock = clock
   }
 
-  begin(): void {
-    this.#isUnderWay = true
+  /** Notes that the datapath will get a commit. */
+  start(): void {
     this.#since = this.#clock.now()
   }
 
+  /** Call it after `start` if the datapath did not end the commit at once. */
+  begin(): void {
+    this.#isUnderWay = true
+  }
+
+  /** Notes the end of the commit. */
   end(): void {
-    if (this.isStalled) this.#stalls++
+    const took = this.#clock.now() - this.#since
+    this.times.add(took)
+    if (this.#isUnderWay && took > STALLED_MS) this.#stalls++
     this.#isUnderWay = false
   }
 

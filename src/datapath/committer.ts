@@ -91,7 +91,7 @@ export class Committer {
   }
 
   /** How long the datapath has worked on the commit under way, and whether it is stalled. */
-  get watch(): Pick<CommitWatch, 'underWayMs' | 'isStalled' | 'stalls'> {
+  get watch(): Pick<CommitWatch, 'underWayMs' | 'isStalled' | 'stalls' | 'times'> {
     return this.#watch
   }
 
@@ -147,8 +147,10 @@ export class Committer {
       this.#options.labelSets.collect()
       return NONE
     }
+    this.#watch.start()
     const result = this.#options.datapath.commit(changes)
     if (result !== undefined) {
+      this.#watch.end()
       const failures = this.#settle(result)
       return this.#policy.isSplit ? [...failures, ...this.commit()] : failures
     }
@@ -271,10 +273,16 @@ export class Committer {
     while (!this.#watch.isUnderWay) {
       const make = this.#extra.shift()
       if (make === undefined) return
-      const result = this.#options.datapath.commit(make())
+      const changes = make()
+      this.#watch.start()
+      const result = this.#options.datapath.commit(changes)
       this.#isExtra = true
-      if (result === undefined) this.#watch.begin()
-      else this.#settleExtra(result)
+      if (result === undefined) {
+        this.#watch.begin()
+      } else {
+        this.#watch.end()
+        this.#settleExtra(result)
+      }
     }
   }
 

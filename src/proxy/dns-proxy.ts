@@ -135,7 +135,7 @@ export class DnsProxy {
     this.selfCheck = new SelfCheck({ ...options, committer, responder: this.responder })
     const flows = new ProxyFlows({ ring: options.flows, clock, inFlight: this.upstream.inFlight })
     this.admission = this.#makeAdmission(options, flows)
-    this.settlement = this.#makeSettlement(options, flows)
+    this.settlement = this.#makeSettlement(given, flows)
     this.prewarm = this.#makePrewarm(options)
     this.drain = new Drain(clock, this)
   }
@@ -269,8 +269,10 @@ export class DnsProxy {
     })
   }
 
-  #makeSettlement({ config, core, registry }: DnsProxyOptions, flows: ProxyFlows): Settlement {
+  #makeSettlement(options: DnsProxyOptions, flows: ProxyFlows): Settlement {
+    const { clock, config, core, registry } = options
     return new Settlement({
+      clock,
       registry,
       clients: this.#clients,
       judge: this.judge,

@@ -3,6 +3,8 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Registry } from 'prom-client'
+import type { Histogram } from '../core/tables/histogram.ts'
+import { TimeHistogram } from './time-histogram.ts'
 
 export const PREFIX = 'namegate_'
 
@@ -13,13 +15,24 @@ export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 export type Labelled = Readonly<Record<string, number>> | Iterable<readonly [string, number]>
 
 /** A row of the table. Its key is the name without prefix; the last word is the unit. A name in `_total` is a counter, else a gauge. */
-export interface Metric<Sources> {
+export interface NumberMetric<Sources> {
   readonly help: string
   /** The name of the metric's only label. Set when `read` returns numbers by label value. */
   readonly label?: string
   /** Returns the value, or undefined while the metric has none; `/metrics` then leaves the metric out. */
   readonly read: (sources: Sources, loop: EventLoopDelay) => number | Labelled | undefined
 }
+
+/** A row for a histogram of times. The histograms count milliseconds, and `/metrics` has seconds. */
+export interface TimeMetric<Sources> {
+  readonly help: string
+  /** The name of the metric's only label besides `le`. */
+  readonly label?: string
+  /** Returns the histogram, or histograms by label value. */
+  readonly times: (sources: Sources) => Histogram | Iterable<readonly [string, Histogram]>
+}
+
+export type Metric<Sources> = NumberMetric<Sources> | TimeMetric<Sources>
 
 export type MetricTable<Sources> = Readonly<Record<string, Metric<Sources>>>
 
@@ -39,12 +52,8 @@ export class Metrics<Sources> {
   async expose(): Promise<string> {
     const sources = this.#sources()
     const texts: Promise<string>[] = []
-    for (const { name, metric, value } of this.#instruments) {
-      const reading = metric.read(sources, this.#loop)
-      if (reading === undefined) continue
-      value.reset()
-      for (const [labels, count] of samples(metric.label, reading)) value.inc(labels, count)
-      texts.push(this.#registry.getSingleMetricAsString(name))
+    for (const { name, update } of this.#instruments) {
+      if (update(sources)) texts.push(this.#registry.getSingleMetricAsString(name))
     }
     return `${(await Promise.all(texts)).join('\n\n')}\n`
   }
@@ -58,22 +67,37 @@ export class Metrics<Sources> {
     const name = PREFIX + nameInTable
     const { help, label } = metric
     const labelNames = label === undefined ? [] : [label]
-    const Kind = isCounter(name) ? Counter : Gauge
-    return {
-      name,
-      metric,
-      value: new Kind({ name, help, labelNames, registers: [this.#registry] }),
+    const registration = { name, help, labelNames, registers: [this.#registry] }
+    if ('times' in metric) {
+      const value = new TimeHistogram(registration)
+      return { name, update: (sources) => value.set(label, metric.times(sources)) }
     }
+    const Kind = isCounter(name) ? Counter : Gauge
+    const value = new Kind(registration)
+    const update = (sources: Sources): boolean => {
+      const reading = metric.read(sources, this.#loop)
+      if (reading === undefined) return false
+      value.reset()
+      for (const [labels, count] of samples(label, reading)) value.inc(labels, count)
+      return true
+    }
+    return { name, update }
   }
 }
 
 interface Instrument<Sources> {
   readonly name: string
-  readonly metric: Metric<Sources>
-  readonly value: Counter | Gauge
+  /** Gives the present values to the registry. Returns false while the metric has none. */
+  readonly update: (sources: Sources) => boolean
 }
 
-export function isCounter(name: string): boolean {
+/** The type of a metric in Prometheus' text format. */
+export function metricType<Sources>(name: string, metric: Metric<Sources>): string {
+  if ('times' in metric) return 'histogram'
+  return isCounter(name) ? 'counter' : 'gauge'
+}
+
+function isCounter(name: string): boolean {
   return name.endsWith('_total')
 }
 

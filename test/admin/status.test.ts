@@ -150,4 +150,5 @@ test('statusView shows a commit that is under way, and that the datapath is stal
   slow.end()
   assert.equal(statusView(state).datapath.stalled, false)
   assert.equal(node.core.committer.watch.stalls, 1, 'one stall, counted once')
+  assert.equal(node.core.committer.watch.times.sum, 1100, 'the time of the commit')
 })

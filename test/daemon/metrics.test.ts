@@ -25,11 +25,18 @@ test('Metrics have help, type and a sample each, in namegate_ names with their u
     assert.match(name, /^namegate_/)
     assert.ok((help.get(name) ?? '').length > 5, `${name} has a help text`)
     assert.equal(type === 'counter', name.endsWith('_total'), `${name} is a ${type}`)
-    const own = [...samples.keys()].filter((key) => key.split('{')[0] === name)
+    const own = [...samples.keys()].filter((key) => metricOf(key, types) === name)
     assert.ok(own.length > 0, `${name} has a sample`)
   }
-  for (const key of samples.keys()) assert.ok(types.has(key.split('{')[0] ?? ''), key)
+  for (const key of samples.keys()) assert.ok(types.has(metricOf(key, types)), key)
 })
+
+/** The metric of a sample. Samples of a histogram have an ending after its name. */
+function metricOf(key: string, types: ReadonlyMap<string, string>): string {
+  const name = key.split('{')[0] ?? ''
+  const base = name.replace(/_(?:bucket|sum|count)$/, '')
+  return types.get(base) === 'histogram' ? base : name
+}
 
 test('Metrics read the counters as they are at the scrape', async (t) => {
   const node = mkNode()
@@ -65,6 +72,32 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
   assert.equal(after.get('namegate_names'), 1)
   assert.equal(after.get('namegate_name_pairs'), 2)
   assert.equal(after.get('namegate_policy_revision{state="realized"}'), 1)
+})
+
+test('Metrics show histograms with cumulative buckets, in seconds', async (t) => {
+  const { samples, types } = await expose(t, mkSources(mkNode()))
+  const hold = 'namegate_dns_hold_seconds'
+  const trip = 'namegate_upstream_round_trip_seconds'
+  const rows: readonly (readonly [key: string, value: number, reason: string])[] = [
+    [`${hold}_bucket{stage="datapath",le="0.0001"}`, 0, 'below the smallest hold'],
+    [`${hold}_bucket{stage="datapath",le="0.00025"}`, 1, '0.2 ms'],
+    [`${hold}_bucket{stage="datapath",le="0.005"}`, 2, 'a value at the bound of its bucket'],
+    [`${hold}_bucket{stage="datapath",le="1"}`, 2, 'nothing between'],
+    [`${hold}_bucket{stage="datapath",le="+Inf"}`, 3, 'all'],
+    [`${hold}_count{stage="datapath"}`, 3, 'all'],
+    [`${hold}_sum{stage="datapath"}`, 1.5052, 'seconds'],
+    [`${hold}_count{stage="order"}`, 0, 'a stage without a hold'],
+    [`${hold}_count{stage="endpoint"}`, 1, 'the wait of an unknown client'],
+    [`${trip}_bucket{server="192.0.2.53:53",le="5"}`, 1, 'one of two answers within 5 s'],
+    [`${trip}_count{server="192.0.2.53:53"}`, 2, 'a time above the last bound'],
+    [`${trip}_count{server="chosen"}`, 0, 'servers that clients chose'],
+    ['namegate_dns_query_seconds_bucket{outcome="exact",le="0.0025"}', 0, '3 ms is longer'],
+    ['namegate_dns_query_seconds_bucket{outcome="exact",le="0.005"}', 1, '3 ms'],
+    ['namegate_dns_query_seconds_count{outcome="failed"}', 0, 'no failure'],
+    ['namegate_datapath_commit_seconds_count', 1, 'a histogram without a label of its own'],
+  ]
+  for (const [key, value, reason] of rows) assert.equal(samples.get(key), value, reason)
+  assert.equal(types.get(hold), 'histogram')
 })
 
 test('Metrics tell what is kept over restarts, and nothing where nothing is', async (t) => {

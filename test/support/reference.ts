@@ -6,7 +6,7 @@ import { COMMANDS } from '../../src/cli/commands.ts'
 import { helpOf } from '../../src/cli/reference.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
 import { METRICS } from '../../src/daemon/metrics.ts'
-import { isCounter, PREFIX } from '../../src/telemetry/metrics.ts'
+import { metricType, PREFIX } from '../../src/telemetry/metrics.ts'
 import { ADMIN_TYPES, adminTypes } from './admin-types.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
 
@@ -108,11 +108,11 @@ function sentence(words: string): string {
 function metricsPage(): string {
   const rows = Object.entries(METRICS)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, { help, label }]) => [
+    .map(([name, metric]) => [
       code(PREFIX + name),
-      isCounter(name) ? 'counter' : 'gauge',
-      label === undefined ? '' : code(label),
-      help,
+      metricType(name, metric),
+      metric.label === undefined ? '' : code(metric.label),
+      metric.help,
     ])
   const intro =
     'Every metric of `/metrics`. Some metrics appear only if their part runs, such as those of the state folder. The values of labels come\n' +

@@ -25,6 +25,8 @@ export class MessageBatch extends ClientColumns {
   /** The labels of the query's name. The admission writes them (AskedLabels). */
   readonly labels: Uint32Array
   readonly labelEpochs: Uint32Array
+  /** When the queries were admitted, in the clock's milliseconds. The admission writes it. */
+  admittedAt = 0
 
   constructor(options: MessageBatchOptions = {}) {
     const capacity = options.capacity ?? BATCH_CAPACITY

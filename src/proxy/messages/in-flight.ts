@@ -59,6 +59,8 @@ export class InFlightTable extends ClientColumns {
   /** The labels that the name had when the query was admitted (AskedLabels). */
   readonly labels: Uint32Array
   readonly labelEpochs: Uint32Array
+  /** When the query was admitted, in the clock's milliseconds. */
+  readonly admittedAt: Float64Array
   readonly #lengths: Uint32Array
   readonly #cells: Uint8Array<ArrayBuffer>
   readonly #cellWords: Uint32Array
@@ -94,6 +96,7 @@ export class InFlightTable extends ClientColumns {
     this.questionHashes = new Uint32Array(capacity)
     this.labels = new Uint32Array(capacity)
     this.labelEpochs = new Uint32Array(capacity)
+    this.admittedAt = new Float64Array(capacity)
     this.#lengths = new Uint32Array(capacity)
     this.#cells = new Uint8Array(capacity * CELL)
     this.#cellWords = new Uint32Array(this.#cells.buffer)
@@ -135,6 +138,7 @@ export class InFlightTable extends ClientColumns {
     this.generations[slot] = generation
     this.labels[slot] = batch.labels[index]!
     this.labelEpochs[slot] = batch.labelEpochs[index]!
+    this.admittedAt[slot] = batch.admittedAt
     return slot
   }
 

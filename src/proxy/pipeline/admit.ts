@@ -89,6 +89,7 @@ export class Admission {
   /** Admits queries from sockets. Each query is answered at once, is forwarded, or waits until its endpoint is known. */
   admit(batch: MessageBatch): void {
     this.counters.queries += batch.count
+    batch.admittedAt = this.#options.clock.now()
     const isBehind = this.#backlog.isBehind(batch)
     for (let i = 0; i < batch.count; i++) {
       if (!isBehind || !this.#passOver(batch, i)) this.#admitOne(batch, i, false)
@@ -97,6 +98,7 @@ export class Admission {
 
   /** Admits queries that have waited for their endpoint, and queries of namegate itself. None of them waits again. */
   admitWaited(batch: MessageBatch): void {
+    batch.admittedAt = this.#options.clock.now()
     for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, true)
   }
 

@@ -7,6 +7,7 @@
 // call of `end`. An empty queue costs nothing. If the datapath applies commits at once, the queue is always empty.
 
 import type { Clock } from '../../core/clock.ts'
+import { Histogram } from '../../core/tables/histogram.ts'
 import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import type { Committer } from '../../datapath/committer.ts'
 import { AnswerBatch } from '../messages/answer-batch.ts'
@@ -34,13 +35,19 @@ export class ReleaseQueue {
     /** Answers that could not be held, because held answers have used up the budget of octets. */
     overBound: 0,
   }
-  readonly times = new HoldTimes()
+  /**
+   * How long answers were held, in milliseconds, by what they waited for: the datapath, or an earlier answer to the same endpoint
+   * about the same name. An answer that waited for both is in both.
+   */
+  readonly times = { datapath: new Histogram(), order: new Histogram() }
   readonly #options: ReleaseQueueOptions
   readonly #answers: HeldAnswers
   readonly #order: ReleaseOrder
   /** The revision that a slot waits for. 0: the slot waits only for an earlier answer. */
   readonly #needed: Float64Array
   readonly #since: Float64Array
+  /** When a slot began to wait for what it waits for now. */
+  readonly #stageSince: Float64Array
   /** 1 while the slot is in the batch that is being settled again. */
   readonly #isReady: Uint8Array
   readonly #batch = new AnswerBatch()
@@ -55,6 +62,7 @@ export class ReleaseQueue {
     this.#order = new ReleaseOrder(capacity)
     this.#needed = new Float64Array(capacity)
     this.#since = new Float64Array(capacity)
+    this.#stageSince = new Float64Array(capacity)
     this.#isReady = new Uint8Array(capacity)
     this.#timer = new DueTimer(clock, () => this.#settleOverdue())
     committer.onEnd(() => this.#settleReady())
@@ -91,16 +99,26 @@ export class ReleaseQueue {
    * force; otherwise only until earlier answers have left. Returns false, and does not hold it, if there is no room for its octets.
    */
   hold(slot: number, answers: AnswerBatch, index: number, isPending: boolean): boolean {
-    if (!this.#order.has(slot) && !this.#take(slot, answers, index)) return false
+    const isHeld = this.#order.has(slot)
+    if (!isHeld && !this.#take(slot, answers, index)) return false
+    if (isHeld && isPending !== this.#needed[slot]! > 0) this.#endStage(slot)
     this.#needed[slot] = isPending ? this.#options.committer.desired : 0
     return true
   }
 
   /** Ends the hold of a slot. The next `hold` can overwrite the answer's octets. */
   end(slot: number): void {
-    this.times.add(this.#options.clock.now() - this.#since[slot]!)
+    this.#endStage(slot)
     this.#order.remove(slot)
     this.#answers.drop(slot)
+  }
+
+  /** Counts the time for which a slot waited for the datapath, or for an earlier answer. */
+  #endStage(slot: number): void {
+    const now = this.#options.clock.now()
+    const times = this.#needed[slot]! > 0 ? this.times.datapath : this.times.order
+    times.add(now - this.#stageSince[slot]!)
+    this.#stageSince[slot] = now
   }
 
   #take(slot: number, answers: AnswerBatch, index: number): boolean {
@@ -113,6 +131,7 @@ export class ReleaseQueue {
     this.#order.add(slot, inFlight.endpoints[slot]!, inFlight.nameHash(slot))
     const now = this.#options.clock.now()
     this.#since[slot] = now
+    this.#stageSince[slot] = now
     this.counters.held++
     this.#timer.arm(now, now + this.#options.limitMs)
     return true
@@ -252,33 +271,4 @@ class ReleaseOrder {
 
 function keyOf(endpoint: number, nameHash: number): number {
   return endpoint * HASHES + nameHash
-}
-
-/** The longest hold of each count, in milliseconds. One more count is for all longer holds. */
-const STEPS_MS: readonly number[] = [1, 10, 100, 1000]
-
-/** HoldTimes counts holds by their duration, in powers of ten. The counts show whether the datapath keeps up. */
-class HoldTimes {
-  readonly #counts = new Float64Array(STEPS_MS.length + 1)
-  #totalMs = 0
-
-  /** The sum of all holds, in milliseconds. */
-  get totalMs(): number {
-    return this.#totalMs
-  }
-
-  add(milliseconds: number): void {
-    let step = 0
-    while (step < STEPS_MS.length && milliseconds > (STEPS_MS[step] ?? 0)) step++
-    this.#counts[step]!++
-    this.#totalMs += milliseconds
-  }
-
-  /** Yields each step, such as `1ms`, with the number of holds up to this step and above the step before; `longer` is the last. */
-  *readings(): Iterable<readonly [step: string, count: number]> {
-    for (const [i, count] of this.#counts.entries()) {
-      const step = STEPS_MS[i]
-      yield [step === undefined ? 'longer' : `${step}ms`, count]
-    }
-  }
 }

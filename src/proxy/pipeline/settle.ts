@@ -5,6 +5,7 @@
 import { AnswerView } from '../../dns/answer.ts'
 import { LOCAL } from '../../dns/codes.ts'
 import { MessageView } from '../../dns/message-view.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { Committer } from '../../datapath/committer.ts'
 import type { EndpointRegistry } from '../../endpoints/registry.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from '../messages/answer-batch.ts'
@@ -12,6 +13,7 @@ import { SlotView } from '../messages/slot-view.ts'
 import type { Responder } from '../server/responder.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { UNMANAGED } from './admit.ts'
+import { AnswerTimes } from './answer-times.ts'
 import type { ClientEndpoints } from './client-endpoints.ts'
 import type { Judge } from './judge.ts'
 import {
@@ -26,6 +28,8 @@ import type { ReleaseQueue } from './release-queue.ts'
 import type { Stripping } from './stripping.ts'
 
 export interface SettlementOptions {
+  /** A clock that does not stand still during a turn. */
+  readonly clock: Clock
   readonly registry: EndpointRegistry
   readonly clients: ClientEndpoints
   readonly judge: Judge
@@ -67,6 +71,7 @@ export class Settlement {
     /** Held-out answers that were released. */
     heldOutReleased: 0,
   }
+  readonly times: AnswerTimes
   readonly #options: SettlementOptions
   readonly #slot = new SlotView()
   readonly #answer = new AnswerView()
@@ -74,6 +79,7 @@ export class Settlement {
 
   constructor(options: SettlementOptions) {
     this.#options = options
+    this.times = new AnswerTimes({ clock: options.clock, inFlight: options.upstream.inFlight })
   }
 
   /** Settles answers from upstream: learns them together, commits once, then releases or holds each answer. */
@@ -92,6 +98,7 @@ export class Settlement {
     learner.begin(turn !== 'first')
     for (let i = 0; i < answers.count; i++) this.#learnOne(answers, i)
     if (learner.changed) committer.commit()
+    this.times.look()
     for (let i = 0; i < answers.count; i++) this.#endOne(answers, i, turn)
   }
 
@@ -133,6 +140,7 @@ export class Settlement {
       responder.ignoreSlot(slot)
     } else if (learner.isMalformed(i)) {
       this.counters.malformedAnswers++
+      this.times.add(this.times.failed, slot)
       responder.answerLocally(slot, LOCAL.answerMalformed)
     } else {
       const outcome = learner.outcomeOf(i)
@@ -153,13 +161,25 @@ export class Settlement {
     const { responder, learner, flows, onDegraded } = this.#options
     const slot = answers.slots[i]!
     flows.answered(slot, outcome, learner.rcodeOf(i), learner.countOf(i))
-    if (outcome === OUTCOME_EXACT) this.counters.exact++
-    else if (outcome === OUTCOME_DEGRADED) this.counters.degraded++
-    else this.counters.heldOut++
+    this.#count(slot, outcome)
     if (outcome === OUTCOME_HELD_OUT && this.#holdOut(slot)) return
     if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail')
       return responder.answerLocally(slot, LOCAL.degraded)
     this.#passOn(answers, i, outcome)
+  }
+
+  #count(slot: number, outcome: number): void {
+    const { counters, times } = this
+    if (outcome === OUTCOME_EXACT) {
+      counters.exact++
+      times.add(times.exact, slot)
+    } else if (outcome === OUTCOME_DEGRADED) {
+      counters.degraded++
+      times.add(times.degraded, slot)
+    } else {
+      counters.heldOut++
+      times.add(times.heldOut, slot)
+    }
   }
 
   /** Applies `dns.hold.on-limit` to a held-out answer. Returns false if the answer must be released. */
@@ -202,11 +222,13 @@ export class Settlement {
   /** Sends SERVFAIL for queries that no server answered, and frees their slots. */
   fail(failures: FailureBatch): void {
     const { responder, upstream, flows } = this.#options
+    this.times.look()
     for (let i = 0; i < failures.count; i++) {
       const slot = failures.slots[i]!
       const isTimeout = failures.reasons[i] === FAILED_TIMEOUT
       if (isTimeout) this.counters.failedTimeout++
       else this.counters.failedSocket++
+      this.times.add(this.times.failed, slot)
       flows.failed(slot, isTimeout ? 'timeout' : 'socket error')
       responder.answerLocally(slot, isTimeout ? LOCAL.upstreamTimeout : LOCAL.upstreamSocket)
       upstream.release(slot)

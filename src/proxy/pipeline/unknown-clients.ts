@@ -9,6 +9,7 @@
 
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Family } from '../../core/ip.ts'
+import { Histogram } from '../../core/tables/histogram.ts'
 import { MessageBatch } from '../messages/batch.ts'
 import { ClientCounts } from '../messages/client-counts.ts'
 import { copyClient, ClientColumns } from '../messages/client-columns.ts'
@@ -55,6 +56,8 @@ export class UnknownClients {
     /** Queries that could not wait, because they were longer than WAITING_OCTETS_MAX. */
     refusedLong: 0,
   }
+  /** How long queries waited, in milliseconds. */
+  readonly times = new Histogram()
   readonly #options: UnknownClientsOptions
   readonly #clients = new ClientColumns(WAITING_MAX)
   readonly #cells = new Uint8Array(WAITING_MAX * WAITING_OCTETS_MAX)
@@ -174,12 +177,14 @@ export class UnknownClients {
   /** Moves a row's query to the batch. The batch must have room. */
   #takeInto(batch: MessageBatch, row: number): void {
     const { addresses, ports } = this.#clients
+    const { clock, waitMs } = this.#options
     const at = row * WAITING_OCTETS_MAX
     const family: Family = this.#clients.families[row] === 4 ? 4 : 6
     const index = batch.count
     const message = this.#message.set(this.#cells, at, this.#lengths[row]!)
     batch.addTcp(0, family, addresses, ports[row]!, message)
     copyClient(this.#clients, row, batch, index)
+    this.times.add(clock.now() - (this.#due[row]! - waitMs))
     this.#counts.remove(this.#countEntries[row]!)
     this.#lengths[row] = 0
     this.#waiting--

@@ -101,8 +101,9 @@ export class Attempts {
     const { waits, pool, clock } = this.#options
     const slot = waits.slotOf(wait)
     this.#budget.answered()
+    const now = clock.now()
+    pool.addRoundTrip(server, now - waits.sinceOf(wait))
     if (server < pool.servers.length) {
-      const now = clock.now()
       const overTcp = waits.socketOf(wait)?.overTcp === true
       pool.answeredAt[server] = now
       pool.answered(server, servfail, overTcp ? undefined : now - waits.sinceOf(wait))
@@ -115,8 +116,9 @@ export class Attempts {
   /** Handles a late answer, to a message that was sent at `sentAt` and for which no query waits, or to a probe. */
   answeredLate(socket: UpstreamSocket, servfail: boolean, sentAt: number): void {
     const { pool, clock } = this.#options
-    if (socket.server >= pool.servers.length) return
     const now = clock.now()
+    pool.addRoundTrip(socket.server, now - sentAt)
+    if (socket.server >= pool.servers.length) return
     pool.answeredAt[socket.server] = now
     pool.answered(socket.server, servfail, socket.overTcp ? undefined : now - sentAt)
   }

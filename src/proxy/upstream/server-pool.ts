@@ -5,6 +5,7 @@
 // queries ask them one after the other, so every query is sent. The state is in typed arrays by server. A choice is O(servers).
 
 import type { Family } from '../../core/ip.ts'
+import { Histogram } from '../../core/tables/histogram.ts'
 
 export interface ServerAddress {
   readonly family: Family
@@ -39,6 +40,11 @@ export class ServerPool {
   readonly failed: Float64Array
   /** When each server answered last, in the clock's milliseconds. Attempts writes it. */
   readonly answeredAt: Float64Array
+  /**
+   * The time from each message to its answer, in milliseconds, by server, with late answers and over UDP and TCP. The last histogram
+   * is for all servers that clients chose.
+   */
+  readonly roundTrips: readonly Histogram[]
   readonly counters = {
     /** How often another server became the first. */
     failovers: 0,
@@ -62,6 +68,7 @@ export class ServerPool {
     this.answers = new Float64Array(servers.length)
     this.failed = new Float64Array(servers.length)
     this.answeredAt = new Float64Array(servers.length).fill(-Infinity)
+    this.roundTrips = [...servers, undefined].map(() => new Histogram())
     this.#down = new Uint8Array(servers.length)
     this.#servfails = new Uint16Array(servers.length)
   }
@@ -118,6 +125,11 @@ export class ServerPool {
     if (servfail) this.#servfails[server] = Math.min(this.#servfails[server]! + 1, SERVFAILS_MAX)
     else this.#servfails[server] = 0
     if (this.isDown(this.#first) || this.#isUseless(this.#first)) this.#elect()
+  }
+
+  /** Counts the time that a server took to answer, in milliseconds. `server` can be one that a client chose. */
+  addRoundTrip(server: number, ms: number): void {
+    this.roundTrips[Math.min(server, this.servers.length)]!.add(ms)
   }
 
   /** Counts an attempt that ended without an answer: the answer was overdue, or the kernel reported an error. */

@@ -98,6 +98,7 @@ export function mkPath(): Path {
   })
   const settlement = new Settlement({
     ...shared,
+    clock,
     registry,
     learner,
     committer: core.committer,

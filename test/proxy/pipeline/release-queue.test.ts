@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { revision, type Revision } from '../../../src/core/ids.ts'
+import type { Histogram } from '../../../src/core/tables/histogram.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 import { AnswerBatch } from '../../../src/proxy/messages/answer-batch.ts'
 import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'
@@ -161,11 +162,37 @@ test('ReleaseQueue says how long answers were held', () => {
   bench.reach(2)
   bench.hold(1)
   bench.clock.advance(200)
-  const { times } = bench.queue
-  const counts = Object.fromEntries(times.readings())
-  assert.deepEqual(counts, { '1ms': 0, '10ms': 1, '100ms': 0, '1000ms': 1, longer: 0 })
-  assert.ok(times.totalMs >= 105 && times.totalMs < 130, `${times.totalMs} ms`)
+  const { datapath, order } = bench.queue.times
+  assert.deepEqual(countsOf(datapath), new Map([[5, 1], [250, 1]])) // prettier-ignore
+  assert.ok(datapath.sum >= 105 && datapath.sum < 130, `${datapath.sum} ms`)
+  assert.equal(countsOf(order).size, 0)
 })
+
+test('ReleaseQueue tells what an answer waited for: the datapath, or an earlier answer', () => {
+  const bench = mkBench(10, 10)
+  bench.hold(0)
+  bench.hold(1, false)
+  bench.clock.advance(20)
+  bench.pending.clear()
+  // The second answer needs the datapath as well when its turn comes.
+  bench.pending.add(1)
+  bench.committer.desired = revision(3)
+  bench.reach(2)
+  assert.deepEqual(bench.ended, ['0'])
+  bench.clock.advance(50)
+  bench.pending.clear()
+  bench.reach(3)
+  assert.deepEqual(bench.ended, ['0', '1'])
+  const { datapath, order } = bench.queue.times
+  assert.deepEqual(countsOf(datapath), new Map([[25, 1], [50, 1]])) // prettier-ignore
+  assert.deepEqual(countsOf(order), new Map([[25, 1]]))
+})
+
+/** Bound of each bucket that is not empty, with its count. */
+function countsOf({ bounds, counts }: Histogram): ReadonlyMap<number, number> {
+  const buckets = [...bounds, Infinity].map((bound, i) => [bound, counts[i] ?? 0] as const)
+  return new Map(buckets.filter(([, count]) => count > 0))
+}
 
 test('ReleaseQueue takes more than a batch, in order', () => {
   const bench = new Bench()

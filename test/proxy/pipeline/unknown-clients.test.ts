@@ -84,6 +84,7 @@ test('UnknownClients lets queries go on when their client becomes known, each cl
   assert.equal(bench.waiting.waiting, 0)
   const { held, becameKnown, timedOut } = bench.waiting.counters
   assert.deepEqual({ held, becameKnown, timedOut }, { held: 4, becameKnown: 2, timedOut: 2 })
+  assert.equal(bench.waiting.times.sum, 500 + 0 + 2000 + 2000, 'each query with its own wait')
 })
 
 test('UnknownClients refuses what is over a bound, and takes again once there is room', () => {

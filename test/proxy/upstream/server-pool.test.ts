@@ -35,6 +35,23 @@ test('ServerPool takes a server down after failures in a row and up with any ans
   assert.deepEqual(pool.counters, { failovers: 1, downs: 1, ups: 1 })
 })
 
+test('ServerPool counts the times of each server, and those of chosen servers together', () => {
+  const pool = mkPool(2)
+  for (const [server, ms] of [
+    [0, 5],
+    [1, 7],
+    [1, 8],
+    [2, 100],
+    [9, 200],
+  ] as const)
+    // prettier-ignore
+    pool.addRoundTrip(server, ms)
+  assert.deepEqual(
+    pool.roundTrips.map(({ sum }) => sum),
+    [5, 15, 300],
+  )
+})
+
 test('ServerPool asks fresh servers that are up, then fresh ones that are down, then again', () => {
   const pool = mkPool(3)
   pool.markDown(1)

@@ -83,6 +83,7 @@ export function countersOf(world: World): ReadonlyMap<string, number> {
     learner: learner.counters,
     stripping: { ...world.stripping.counters, ...world.stripping.taken },
     releases: { ...releases.counters, waiting: releases.count },
+    milliseconds: millisecondsOf(world),
     clients: world.clients.counters,
     responder: responder.counters,
     upstream: upstream.counters,
@@ -102,6 +103,14 @@ export function countersOf(world: World): ReadonlyMap<string, number> {
       Object.entries(counters).map(([name, value]) => [`${part}.${name}`, value] as const),
     ),
   )
+}
+
+/** The sums of the histograms of times. */
+function millisecondsOf({ settlement, releases, unknown }: World): Record<string, number> {
+  const { exact, degraded, heldOut, failed } = settlement.times
+  const { datapath, order } = releases.times
+  const all = { exact, degraded, heldOut, failed, datapath, order, endpoint: unknown.times }
+  return Object.fromEntries(Object.entries(all).map(([name, { sum }]) => [name, sum]))
 }
 
 function flowsOf({ flows }: World): Record<string, number> {

@@ -182,6 +182,7 @@ export class World {
     })
     const settlement = new Settlement({
       ...shared,
+      clock,
       registry: this.endpoints.registry,
       learner: this.learner,
       committer: core.committer,

@@ -2,13 +2,31 @@
 // exposition format that takes nothing for granted.
 
 import assert from 'node:assert/strict'
+import { Histogram } from '../../../src/core/tables/histogram.ts'
 import type { MetricsSources } from '../../../src/daemon/metrics-sources.ts'
+import { AnswerTimes } from '../../../src/proxy/pipeline/answer-times.ts'
+import { FakeClock } from '../fake-clock.ts'
 import type { Node } from './node.ts'
 
 /** Counters that give 1 for every name. */
 function ones<Name extends string>(...names: readonly Name[]): Record<Name, number> {
   const counters = Object.fromEntries(names.map((name) => [name, 1]))
   return counters as Record<Name, number>
+}
+
+function mkTimes(...milliseconds: readonly number[]): Histogram {
+  const histogram = new Histogram()
+  for (const each of milliseconds) histogram.add(each)
+  return histogram
+}
+
+function mkAnswerTimes(): AnswerTimes {
+  const clock = new FakeClock()
+  const times = new AnswerTimes({ clock, inFlight: { admittedAt: Float64Array.of(clock.now()) } })
+  clock.advance(3)
+  times.look()
+  times.add(times.exact, 0)
+  return times
 }
 
 export function mkSources(node: Node, given: Partial<MetricsSources> = {}): MetricsSources {
@@ -65,13 +83,14 @@ function mkProxy(): MetricsSources['proxy'] {
         ...ones('orphaned', 'exact', 'degraded', 'heldOut'),
         ...ones('heldOutServfail', 'heldOutDropped', 'heldOutReleased'),
       },
+      times: mkAnswerTimes(),
     },
     judge: { counters: ones('serverDenied', 'serverUntrusted') },
     learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
     releases: {
       count: 1,
       counters: ones('held', 'overdue', 'overBound'),
-      times: { totalMs: 1500, readings: () => new Map([['1ms', 1]]) },
+      times: { datapath: mkTimes(0.2, 5, 1500), order: mkTimes() },
     },
     responder: { counters: ones('truncated') },
     stripping: {
@@ -81,6 +100,7 @@ function mkProxy(): MetricsSources['proxy'] {
     prewarm: { counters: ones('asked', 'answered', 'unanswered', 'leftOut') },
     unknown: {
       waiting: 1,
+      times: mkTimes(2000),
       counters: {
         ...ones('held', 'becameKnown', 'timedOut'),
         ...ones('refusedFull', 'refusedClientFull', 'refusedLong'),
@@ -119,6 +139,7 @@ function mkUpstream(): MetricsSources['proxy']['upstream'] {
       failed: Float64Array.of(8),
       first: 0,
       rtt: { means: Float64Array.of(250) },
+      roundTrips: [mkTimes(250, 20_000), mkTimes()],
       isDown: () => true,
       counters: ones('failovers', 'downs', 'ups'),
     },
