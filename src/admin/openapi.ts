@@ -1,119 +1,88 @@
-// Makes the OpenAPI document of the admin API from a table of paths and the schemas of shapes.ts.
+// Makes the OpenAPI document of the admin API from the table of operations and the schemas of shapes.ts.
 
 import { z } from 'zod'
+import { UNIONS } from './flow-schemas.ts'
+import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
+import { OPERATIONS, type Operation, type Parameter, type SchemaName } from './operations.ts'
+import { PROBLEM_TYPE, PROBLEMS } from './problems.ts'
 import { SCHEMAS } from './shapes.ts'
 
-type SchemaName = keyof typeof SCHEMAS
-
-interface PathText {
-  readonly summary: string
-  /**
-   * Schema of the body of a 200 answer: a name under `components`. `list`: the body is a list of such objects. `one`: the body is one
-   * object.
-   */
-  readonly list?: SchemaName
-  readonly one?: SchemaName
-  readonly body?: SchemaName
-}
-
-const READ: Readonly<Record<string, PathText>> = {
-  '/v1/endpoints': {
-    summary: 'Lists the endpoints: the workloads to which policy applies',
-    list: 'Endpoint',
-  },
-  '/v1/policies': { summary: 'Lists the policies, with the state of their files', list: 'Policy' },
-  '/v1/selectors': {
-    summary: 'Lists the selectors in use, with the identities that each selects',
-    list: 'Selector',
-  },
-  '/v1/names': { summary: 'Lists the names learned from answers, by endpoint', list: 'Name' },
-  '/v1/ipcache': {
-    summary: 'Lists the prefixes, with their identities, labels and owners',
-    list: 'Prefix',
-  },
-  '/v1/identities': { summary: 'Lists the identities in use', list: 'Identity' },
-  '/v1/resources': { summary: 'Lists the external resources', list: 'Resource' },
-  '/v1/datapath': {
-    summary: 'Lists the entries that the datapath enforces at present',
-    list: 'Entry',
-  },
-  '/v1/status': {
-    summary:
-      'Returns the state of the daemon. realized=N waits until the datapath enforces policy revision N (wanted: the newest one), at most timeout= milliseconds',
-    one: 'Status',
-  },
-  '/v1/verify': {
-    summary: 'Lists the differences between the wanted entries and those of the datapath',
-    one: 'Verify',
-  },
-  '/v1/flows': {
-    summary:
-      'Returns the latest flows, as JSON lines. follow=1 continues with new flows; verdict= selects a verdict or kind; last=N selects the last N flows',
-  },
-  '/v1/flows/kept': {
-    summary:
-      'Returns the flows kept on disk, as JSON lines, oldest first. Equal flows are one line with a count and the times of the first and last. older=1 selects those that began before the flows of /v1/flows',
-  },
-  '/v1/openapi.json': { summary: 'Returns this document' },
-}
-
-const CHANGE: Readonly<Record<string, PathText>> = {
-  '/v1/audit': { summary: 'Turns audit on or off', body: 'Audit', one: 'AuditResult' },
-  '/v1/mode': { summary: 'Sets the mode of the datapath', body: 'Mode' },
-  '/v1/explain': {
-    summary: 'Explains why an endpoint can or cannot ask for a name, or connect',
-    body: 'Question',
-    one: 'Explanation',
-  },
-  '/v1/ask': {
-    summary: 'Sends a DNS query in the name of an endpoint, and learns addresses from its answer',
-    body: 'OwnQuestion',
-    one: 'OwnAnswer',
-  },
-  '/v1/detach': { summary: 'Removes all enforcement and ends the daemon' },
-}
-
-/** Paths that contain a name. */
-const NAMED: Readonly<Record<string, Readonly<Record<'put' | 'delete', PathText>>>> = {
-  '/v1/resources/{name}': {
-    put: {
-      summary:
-        'Adds or changes an external resource. The response comes when the resource is in force and saved',
-      body: 'ResourceBody',
-      one: 'ResourceChange',
-    },
-    delete: { summary: 'Removes an external resource', one: 'ResourceChange' },
-  },
-}
+const ABOUT =
+  'HTTP over the UNIX socket `admin.socket`. Every error is a problem (RFC 9457), also those that are not listed: 404 for an unknown path, and 405 for another method, with the header Allow.'
 
 export function openApi(version: string): object {
-  const paths = new Map<string, object>()
-  for (const [path, text] of Object.entries(READ)) paths.set(path, { get: operation(text) })
-  for (const [path, text] of Object.entries(CHANGE)) paths.set(path, { post: operation(text) })
-  for (const [path, methods] of Object.entries(NAMED)) {
-    const parameters = [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }]
-    const put = operation(methods.put)
-    paths.set(path, { parameters, put, delete: operation(methods.delete) })
+  const paths = new Map<string, Record<string, object>>()
+  for (const operation of OPERATIONS) {
+    const { path, method } = operation
+    paths.set(path, { ...paths.get(path), [method]: operationObject(operation) })
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'namegate admin API', version },
+    info: {
+      title: 'namegate admin API',
+      description: ABOUT,
+      version,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'http://admin', description: 'The socket; the host name does not matter' }],
     paths: Object.fromEntries(paths),
-    components: { schemas: jsonSchemas() },
+    components: { schemas: jsonSchemas(), responses: problemResponses() },
   }
 }
 
-function operation({ summary, list, one, body }: PathText): object {
-  const schema =
-    list !== undefined ? { type: 'array', items: ref(list) } : one !== undefined ? ref(one) : {}
-  const answer = { description: 'Done', content: { 'application/json': { schema } } }
-  return {
-    summary,
-    ...(body === undefined
-      ? {}
-      : { requestBody: { content: { 'application/json': { schema: ref(body) } } } }),
-    responses: { 200: answer },
+function operationObject(operation: Operation): object {
+  const { id, summary, parameters = [], body, problems = [] } = operation
+  const content = body === undefined ? undefined : { [JSON_TYPE]: { schema: ref(body) } }
+  const statuses = [406, 500, ...problems, ...(body === undefined ? [] : [400, 413, 415])]
+  const responses = new Map<number, object>([[200, answerObject(operation)]])
+  for (const status of statuses.toSorted((a, b) => a - b)) {
+    responses.set(status, { $ref: `#/components/responses/${responseName(status)}` })
   }
+  return {
+    operationId: id,
+    summary,
+    ...(parameters.length === 0 ? {} : { parameters: parameters.map(parameterObject) }),
+    ...(content === undefined ? {} : { requestBody: { required: true, content } }),
+    responses: Object.fromEntries(responses),
+  }
+}
+
+function parameterObject({ name, in: place, about, schema }: Parameter): object {
+  return { name, in: place, description: about, required: place === 'path', schema }
+}
+
+function answerObject({ answer }: Operation): object {
+  if ('lines' in answer) {
+    const content = { [LINES_TYPE]: { schema: ref(answer.lines) } }
+    return { description: 'Done. The schema is that of one line', content }
+  }
+  const schema =
+    'list' in answer
+      ? { type: 'array', items: ref(answer.list) }
+      : 'one' in answer
+        ? ref(answer.one)
+        : { type: 'object' }
+  return { description: 'Done', content: { [JSON_TYPE]: { schema } } }
+}
+
+/** One response for each status of a problem. */
+function problemResponses(): object {
+  const titles = new Map<number, string[]>()
+  for (const [kind, { status, title }] of Object.entries(PROBLEMS)) {
+    if (kind === 'unknown-path') continue
+    titles.set(status, [...(titles.get(status) ?? []), title])
+  }
+  const content = { [PROBLEM_TYPE]: { schema: ref('Problem') } }
+  return Object.fromEntries(
+    [...titles].map(([status, words]) => [
+      responseName(status),
+      { description: words.join('. Or: '), content },
+    ]),
+  )
+}
+
+function responseName(status: number): string {
+  return `Problem${status}`
 }
 
 function ref(name: SchemaName): object {
@@ -122,12 +91,13 @@ function ref(name: SchemaName): object {
 
 /** The schemas as JSON Schema. They allow unknown fields, because later versions can add fields. */
 function jsonSchemas(): object {
-  return Object.fromEntries(
-    Object.entries(SCHEMAS).map(([name, schema]) => {
-      const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input', override: simplify })
-      return [name, json]
-    }),
-  )
+  const schemas = new Map<string, object>()
+  for (const [name, schema] of Object.entries(SCHEMAS)) {
+    const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input', override: simplify })
+    schemas.set(name, json)
+  }
+  for (const [name, parts] of Object.entries(UNIONS)) schemas.set(name, { oneOf: parts.map(ref) })
+  return Object.fromEntries(schemas)
 }
 
 /** Removes the bounds of safe integers and the marks of read-only types, which have no meaning for a reader. */

@@ -2,23 +2,42 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Mode } from '../datapath/entries.ts'
+import { isJson } from './negotiation.ts'
+import type { ProblemKind } from './problems.ts'
 import type { AuditScope } from './state.ts'
 
 const BODY_MAX = 65_536
+/** A longer body is not read to its end, so its client can lose the connection before it has the answer. */
+const READ_MAX = 16 * 1024 * 1024
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
 
-export type Parsed<T> =
-  { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'bad'; readonly reason: string }
+export type Parsed<T> = { readonly kind: 'ok'; readonly value: T } | BadRequest
+
+export interface BadRequest {
+  readonly kind: 'bad'
+  readonly reason: string
+  /** Undefined: `invalid-request`. */
+  readonly problem?: ProblemKind
+}
 
 /** Reads the body as JSON. The result is `bad` when the body is too long or is not JSON. */
 export async function readJson(request: IncomingMessage): Promise<Parsed<unknown>> {
+  const type = request.headers['content-type']
+  if (!isJson(type)) {
+    const reason = `content-type: found ${type ?? ''}, expected application/json`
+    return { kind: 'bad', reason, problem: 'unsupported-media-type' }
+  }
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of request) {
     if (!(chunk instanceof Uint8Array)) continue
     length += chunk.length
-    if (length > BODY_MAX) return bad(`body: expected at most ${BODY_MAX} octets`)
-    chunks.push(chunk)
+    if (length <= BODY_MAX) chunks.push(chunk)
+    if (length > READ_MAX) break
+  }
+  if (length > BODY_MAX) {
+    const reason = `body: expected at most ${BODY_MAX} octets`
+    return { kind: 'bad', reason, problem: 'body-too-large' }
   }
   try {
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
@@ -100,6 +119,6 @@ function textsOf(value: unknown): ReadonlyMap<string, string> | undefined {
   return texts.size === 0 ? undefined : texts
 }
 
-function bad(reason: string): { readonly kind: 'bad'; readonly reason: string } {
+function bad(reason: string): BadRequest {
   return { kind: 'bad', reason }
 }

@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { ResourceOutcome } from '../enforcement/resource-control.ts'
 import { messageOf } from '../core/errors.ts'
+import type { Problem, ProblemKind } from './problems.ts'
 import { readJson } from './requests.ts'
 import type { ResourceChangeShape } from './shapes.ts'
 import type { AdminState } from './state.ts'
@@ -12,7 +13,7 @@ import { formatTime } from './views/rows.ts'
 
 export type ResourceAnswer =
   | { readonly kind: 'ok'; readonly value: ResourceChangeShape }
-  | { readonly kind: 'bad'; readonly status: number; readonly reason: string }
+  | { readonly kind: 'bad'; readonly problem: Problem }
 
 export const RESOURCE_PATH = '/v1/resources/'
 
@@ -26,10 +27,12 @@ export async function changeResource(
   request: IncomingMessage,
 ): Promise<ResourceAnswer> {
   const name = decode(encodedName)
-  if (name === undefined) return bad(400, `path: found ${encodedName}, expected an encoded name`)
+  if (name === undefined) {
+    return bad('invalid-request', `path: found ${encodedName}, expected an encoded name`)
+  }
   if (request.method === 'DELETE') return await answer(state, name, state.removeResource(name))
   const body = await readJson(request)
-  if (body.kind === 'bad') return bad(400, body.reason)
+  if (body.kind === 'bad') return bad(body.problem ?? 'invalid-request', body.reason)
   return await answer(state, name, state.setResource(name, body.value))
 }
 
@@ -40,17 +43,17 @@ async function answer(
 ): Promise<ResourceAnswer> {
   switch (outcome.kind) {
     case 'invalid':
-      return bad(400, outcome.reasons.join('\n'))
+      return invalid(outcome.reasons)
     case 'conflict':
-      return bad(409, outcome.reason)
+      return conflict(outcome)
     case 'unknown':
-      return bad(404, outcome.reason)
+      return bad('unknown-resource', outcome.reason)
     case 'ok': {
       const [inForce, kept] = await Promise.all([untilRealized(state), untilKept(outcome.kept)])
       const what = `${name}: accepted, `
-      if (!inForce) return bad(503, `${what}but not in force yet: the datapath is behind`)
+      if (!inForce) return bad('unavailable', `${what}but not in force yet: the datapath is behind`)
       if (kept !== undefined)
-        return bad(500, `${what}in force, but not kept over restarts yet: ${kept}`)
+        return bad('not-kept', `${what}in force, but not kept over restarts yet: ${kept}`)
       const { revision, refused } = state.core.committer
       const expires = outcome.expires === undefined ? null : formatTime(outcome.expires)
       return { kind: 'ok', value: { name, changed: outcome.changed, expires, revision, refused } }
@@ -86,6 +89,19 @@ function decode(text: string): string | undefined {
   }
 }
 
-function bad(status: number, reason: string): ResourceAnswer {
-  return { kind: 'bad', status, reason }
+function conflict({
+  reason,
+  position,
+}: Extract<ResourceOutcome, { readonly kind: 'conflict' }>): ResourceAnswer {
+  const faults = position === undefined ? undefined : [{ message: reason, ...position }]
+  return { kind: 'bad', problem: { kind: 'conflict', detail: reason, faults } }
+}
+
+function invalid(reasons: readonly string[]): ResourceAnswer {
+  const faults = reasons.map((message) => ({ message }))
+  return { kind: 'bad', problem: { kind: 'invalid-request', detail: reasons.join('\n'), faults } }
+}
+
+function bad(kind: ProblemKind, detail: string): ResourceAnswer {
+  return { kind: 'bad', problem: { kind, detail } }
 }

@@ -4,9 +4,11 @@ import type { IncomingMessage } from 'node:http'
 import { askBody } from './ask.ts'
 import { explainBody } from './explain.ts'
 import { openApi } from './openapi.ts'
-import { parseAudit, parseMode, readJson } from './requests.ts'
+import { parseAudit, parseMode, readJson, type BadRequest } from './requests.ts'
 import { changeResource, RESOURCE_PATH } from './resources.ts'
 import { keptLines, type FlowQuery } from './flow-stream.ts'
+import { accepts, JSON_TYPE, LINES_TYPE } from './negotiation.ts'
+import type { Problem, ProblemKind } from './problems.ts'
 import type { AdminState } from './state.ts'
 import { datapathRows } from './views/datapath.ts'
 import { endpointRows, resourceRows } from './views/endpoints.ts'
@@ -29,7 +31,14 @@ export type Answer =
   | { readonly kind: 'flows'; readonly query: FlowQuery }
   /** JSON lines, unchanged from disk. */
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
-  | { readonly kind: 'error'; readonly status: number; readonly error: string }
+  /** `allow`: the methods of the path, for a request with another method. */
+  | ProblemAnswer
+
+interface ProblemAnswer {
+  readonly kind: 'problem'
+  readonly problem: Problem
+  readonly allow?: string
+}
 
 type Handler = (
   state: AdminState,
@@ -64,20 +73,42 @@ const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/detach', (state) => detach(state)],
 ])
 
-/** Returns the answer to a request. An unknown path or method is answered with an error. */
+/** Requests name only a path. The host is the same for all. */
+const BASE = 'http://admin'
+/** Paths whose answers are JSON lines. */
+const LINES: ReadonlySet<string> = new Set(['/v1/flows', '/v1/flows/kept'])
+
+/** Returns the answer to a request. An unknown path or method is answered with a problem. */
 export async function route(state: AdminState, request: IncomingMessage): Promise<Answer> {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://admin')
+  const { url = '/', method = '' } = request
+  if (!URL.canParse(url, BASE)) return failure('invalid-request', `path: found ${url}`)
+  const { pathname, searchParams } = new URL(url, BASE)
+  const methods = methodsOf(pathname)
+  if (methods.length === 0) {
+    return failure('unknown-path', `no such path: ${pathname}; /v1/openapi.json lists all`)
+  }
+  if (!methods.includes(method)) {
+    const allow = methods.join(', ')
+    return {
+      ...failure('method-not-allowed', `${pathname} takes ${allow}, found ${method}`),
+      allow,
+    }
+  }
+  const type = LINES.has(pathname) ? LINES_TYPE : JSON_TYPE
+  const { accept } = request.headers
+  if (!accepts(accept, type)) {
+    return failure('not-acceptable', `accept: found ${accept ?? ''}, expected ${type}`)
+  }
   if (pathname.startsWith(RESOURCE_PATH)) return await resource(state, pathname, request)
-  const handlers = request.method === 'POST' ? POST : GET
-  if (request.method !== 'GET' && request.method !== 'POST') {
-    return failure(405, `method ${request.method ?? ''}: expected GET or POST`)
-  }
-  const handler = handlers.get(pathname)
-  if (handler !== undefined) return await handler(state, searchParams, request)
-  if (GET.has(pathname) || POST.has(pathname)) {
-    return failure(405, `${pathname} takes ${GET.has(pathname) ? 'GET' : 'POST'}`)
-  }
-  return failure(404, `no such path: ${pathname}; /v1/openapi.json lists all`)
+  const handler = (method === 'POST' ? POST : GET).get(pathname)
+  return handler === undefined
+    ? failure('unknown-path', pathname)
+    : await handler(state, searchParams, request)
+}
+
+function methodsOf(pathname: string): readonly string[] {
+  if (pathname.startsWith(RESOURCE_PATH)) return ['PUT', 'DELETE']
+  return [...(GET.has(pathname) ? ['GET'] : []), ...(POST.has(pathname) ? ['POST'] : [])]
 }
 
 async function resource(
@@ -85,17 +116,14 @@ async function resource(
   pathname: string,
   request: IncomingMessage,
 ): Promise<Answer> {
-  if (request.method !== 'PUT' && request.method !== 'DELETE') {
-    return failure(405, `${pathname} takes PUT or DELETE; GET /v1/resources lists all`)
-  }
   const answer = await changeResource(state, pathname.slice(RESOURCE_PATH.length), request)
-  return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
+  return answer.kind === 'ok' ? object(answer.value) : { kind: 'problem', problem: answer.problem }
 }
 
 async function setMode(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const body = await readJson(request)
   const mode = body.kind === 'ok' ? parseMode(body.value) : body
-  if (mode.kind === 'bad') return failure(400, mode.reason)
+  if (mode.kind === 'bad') return badRequest(mode)
   state.setMode(mode.value)
   return object({ mode: state.mode() })
 }
@@ -103,42 +131,45 @@ async function setMode(state: AdminState, request: IncomingMessage): Promise<Ans
 async function setAudit(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const body = await readJson(request)
   const audit = body.kind === 'ok' ? parseAudit(body.value) : body
-  if (audit.kind === 'bad') return failure(400, audit.reason)
+  if (audit.kind === 'bad') return badRequest(audit)
   const { scope, on } = audit.value
   const result = state.setAudit(scope, on)
   if (result.kind === 'ok') {
     const fault = state.kept?.use.settingsFault
     if (fault !== undefined)
-      return failure(500, `audit: in force, but not kept over restarts yet: ${fault}`)
+      return failure('not-kept', `audit: in force, but not kept over restarts yet: ${fault}`)
     return object({ on: on ?? null, mode: state.mode(), endpoints: result.endpoints })
   }
   const name = scope.kind === 'endpoint' ? scope.name : ''
-  return failure(404, `no endpoint is named ${JSON.stringify(name)}`)
+  return failure('unknown-endpoint', `no endpoint is named ${JSON.stringify(name)}`)
 }
 
 async function status(state: AdminState, query: URLSearchParams): Promise<Answer> {
   if (!query.has('realized')) return object(statusView(state))
   const answer = await waitRealized(state, query)
-  return answer.kind === 'ok' ? object(answer.value) : failure(400, answer.reason)
+  return answer.kind === 'ok' ? object(answer.value) : failure('invalid-request', answer.reason)
 }
 
 async function explainOne(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const body = await readJson(request)
-  if (body.kind === 'bad') return failure(400, body.reason)
+  if (body.kind === 'bad') return badRequest(body)
   const answer = explainBody(state, body.value)
-  return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
+  return answer.kind === 'ok' ? object(answer.value) : failure(KINDS[answer.status], answer.reason)
 }
 
 async function askOne(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const body = await readJson(request)
-  if (body.kind === 'bad') return failure(400, body.reason)
+  if (body.kind === 'bad') return badRequest(body)
   const answer = await askBody(state, body.value)
-  return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
+  return answer.kind === 'ok' ? object(answer.value) : failure(KINDS[answer.status], answer.reason)
 }
 
 function detach(state: AdminState): Answer {
   if (state.detach === undefined) {
-    return failure(409, `datapath ${state.core.datapath.kind} has nothing outside of the daemon`)
+    return failure(
+      'conflict',
+      `datapath ${state.core.datapath.kind} has nothing outside of the daemon`,
+    )
   }
   state.detach()
   return object({ detached: true })
@@ -147,10 +178,14 @@ function detach(state: AdminState): Answer {
 function flows({ flows: ring }: AdminState, query: URLSearchParams): Answer {
   const filter = query.get('verdict') ?? undefined
   if (filter !== undefined && !FLOW_FILTERS.includes(filter)) {
-    return failure(400, `verdict ${JSON.stringify(filter)}: expected ${FLOW_FILTERS.join(', ')}`)
+    return failure(
+      'invalid-request',
+      `verdict ${JSON.stringify(filter)}: expected ${FLOW_FILTERS.join(', ')}`,
+    )
   }
   const last = query.get('last')
-  if (last !== null && !/^\d{1,9}$/.test(last)) return failure(400, 'last: expected a number')
+  if (last !== null && !/^\d{1,9}$/.test(last))
+    return failure('invalid-request', 'last: expected a number')
   const since = last === null ? 0 : Math.max(0, ring.count - Number(last))
   return { kind: 'flows', query: { follow: query.get('follow') === '1', filter, since } }
 }
@@ -158,7 +193,7 @@ function flows({ flows: ring }: AdminState, query: URLSearchParams): Answer {
 function keptFlows(state: AdminState, query: URLSearchParams): Answer {
   const older = query.get('older') === '1'
   return state.keptFlows === undefined && !older
-    ? failure(409, 'flows are not kept on disk here: flows.output has no file')
+    ? failure('conflict', 'flows are not kept on disk here: flows.output has no file')
     : { kind: 'lines', lines: keptLines(state, older) }
 }
 
@@ -170,6 +205,18 @@ function object(value: object): Answer {
   return { kind: 'object', value }
 }
 
-function failure(status: number, error: string): Answer {
-  return { kind: 'error', status, error }
+/** The problems of requests about an endpoint, by their status. */
+const KINDS = {
+  400: 'invalid-request',
+  404: 'unknown-endpoint',
+  409: 'conflict',
+  503: 'unavailable',
+} as const
+
+function badRequest({ problem, reason }: BadRequest): ProblemAnswer {
+  return failure(problem ?? 'invalid-request', reason)
+}
+
+function failure(kind: ProblemKind, detail: string): ProblemAnswer {
+  return { kind: 'problem', problem: { kind, detail } }
 }

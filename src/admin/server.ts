@@ -5,12 +5,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { writeFlows } from './flow-stream.ts'
 import { SliceWriter, writeRows } from './json-stream.ts'
 import { listenOnSocket } from './listen.ts'
+import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
+import { problemBody, PROBLEM_TYPE, PROBLEMS, type Problem } from './problems.ts'
 import { route, type Answer } from './routes.ts'
 import { StandingSocket, type OnRemoved } from './standing-socket.ts'
 import type { AdminState } from './state.ts'
 
 const CONNECTIONS_MAX = 64
-const JSON_TYPE = 'application/json; charset=utf-8'
+const JSON_HEADER = `${JSON_TYPE}; charset=utf-8`
 
 export interface AdminServerOptions {
   readonly state: AdminState
@@ -60,13 +62,16 @@ export class AdminServer {
     const { state, onError } = this.#options
     response.on('error', () => undefined)
     try {
-      await write(state, await route(state, request), response)
+      const answer = await route(state, request)
+      if (answer.kind === 'problem') writeProblem(answer, request, response)
+      else await write(state, answer, response)
       response.end()
     } catch (error) {
       onError(error)
       if (!response.headersSent) {
-        response.writeHead(500, { 'content-type': JSON_TYPE })
-        response.end('{"error":"internal error, see the log"}\n')
+        const problem = { kind: 'internal-error', detail: 'internal error, see the log' } as const
+        writeProblem({ problem }, request, response)
+        response.end()
       } else {
         // The answer is incomplete. Closing the connection tells the client so.
         response.destroy()
@@ -75,13 +80,27 @@ export class AdminServer {
   }
 }
 
-async function write(state: AdminState, answer: Answer, response: ServerResponse): Promise<void> {
-  const status = answer.kind === 'error' ? answer.status : 200
+function writeProblem(
+  { problem, allow }: { readonly problem: Problem; readonly allow?: string },
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const allowed = allow === undefined ? {} : { allow }
+  const { status } = PROBLEMS[problem.kind]
+  response.writeHead(status, { 'content-type': PROBLEM_TYPE, ...allowed })
+  response.write(`${JSON.stringify(problemBody(problem, request.url ?? '/'))}\n`)
+}
+
+async function write(
+  state: AdminState,
+  answer: Exclude<Answer, { readonly kind: 'problem' }>,
+  response: ServerResponse,
+): Promise<void> {
   const isLines = answer.kind === 'flows' || answer.kind === 'lines'
-  const type = isLines ? 'application/x-ndjson' : JSON_TYPE
+  const head = { 'content-type': isLines ? LINES_TYPE : JSON_HEADER }
   switch (answer.kind) {
     case 'rows':
-      response.writeHead(status, { 'content-type': type })
+      response.writeHead(200, head)
       return await writeRows(response, state.clock, answer.rows)
     case 'gathered': {
       const list: object[] = []
@@ -90,30 +109,26 @@ async function write(state: AdminState, answer: Answer, response: ServerResponse
         if (row !== undefined) list.push(row)
         await writer.breathe()
       }
-      response.writeHead(status, { 'content-type': type })
+      response.writeHead(200, head)
       response.write(`${JSON.stringify({ [answer.name]: list })}\n`)
       return
     }
     case 'object':
-      response.writeHead(status, { 'content-type': type })
+      response.writeHead(200, head)
       response.write(`${JSON.stringify(answer.value)}\n`)
       return
     case 'flows':
-      response.writeHead(status, { 'content-type': type })
+      response.writeHead(200, head)
       response.flushHeaders()
       return await writeFlows(response, state, answer.query)
     case 'lines': {
-      response.writeHead(status, { 'content-type': type })
+      response.writeHead(200, head)
       const writer = new SliceWriter(response, state.clock)
       for await (const lines of answer.lines) {
         if (!writer.open) return
         writer.add(lines)
         await writer.flush()
       }
-      return
     }
-    case 'error':
-      response.writeHead(status, { 'content-type': type })
-      response.write(`${JSON.stringify({ error: answer.error })}\n`)
   }
 }

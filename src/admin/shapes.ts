@@ -4,23 +4,11 @@
 // makes the OpenAPI document from them. Only openapi.ts loads this file at run time; other files import types.
 
 import { z } from 'zod'
+import { FLOW_SCHEMAS } from './flow-schemas.ts'
+import { REQUEST_SCHEMAS } from './request-shapes.ts'
+import { flag, list, numbers, optional, shape, text, texts, time, whole } from './shape-parts.ts'
 
-const text = z.string()
-const whole = z.int()
-const flag = z.boolean()
-const texts = z.array(text).readonly()
-const numbers = z.array(whole).readonly()
-const time = text.meta({ format: 'date-time' })
-const mapping = z.record(z.string(), text).readonly()
-
-/** A schema of an object with these fields. */
-function shape<Fields extends z.ZodRawShape>(fields: Fields) {
-  return z.object(fields).readonly()
-}
-
-function list<Fields extends z.ZodRawShape>(fields: Fields) {
-  return z.array(shape(fields)).readonly()
-}
+const mode = z.enum(['enforce', 'audit', 'bypass'])
 
 const endpoint = shape({
   id: whole,
@@ -142,7 +130,7 @@ const status = shape({
   version: text,
   started: time,
   pid: whole,
-  mode: z.enum(['enforce', 'audit', 'bypass']),
+  mode: mode,
   datapath: shape({
     kind: text,
     revision: whole.describe('The last revision that the datapath confirmed'),
@@ -201,6 +189,9 @@ const status = shape({
   }).describe('Bounds of which at least 80 % are in use, and bounds that were hit since the start'),
   faults: list({ file: text, line: whole, column: whole, message: text }),
   warnings: texts,
+  waitedFor: whole
+    .describe('The policy revision for which the answer waited. Absent without `realized=`')
+    .exactOptional(),
 })
 
 const explanation = shape({
@@ -219,13 +210,30 @@ const verify = shape({ differences: z.array(difference).readonly() })
 
 const auditResult = shape({
   on: flag.nullable().describe('Null if the setting was reset'),
-  mode: z.enum(['enforce', 'audit', 'bypass']),
+  mode: mode,
   endpoints: texts.describe('Known endpoints to which the setting applies'),
 })
 
 const ownAnswer = shape({ answer: text.nullable() })
 
-const optional = text.exactOptional()
+const problem = shape({
+  type: text.describe('`urn:namegate:problem:` and a word, for programs'),
+  title: text.describe('What the type means'),
+  status: whole.describe('The HTTP status'),
+  detail: text.describe('What happened this time'),
+  instance: text.describe('The path of the request'),
+  faults: list({
+    message: text,
+    file: optional,
+    line: whole.exactOptional(),
+    column: whole.exactOptional(),
+  })
+    .describe(
+      'Each fault of the input. `file`, `line` and `column` are present for faults of files',
+    )
+    .exactOptional(),
+  error: text.describe('The same text as `detail`'),
+})
 
 /** The schemas of bodies, by their names in the OpenAPI document. */
 export const SCHEMAS = {
@@ -236,36 +244,18 @@ export const SCHEMAS = {
   Prefix: prefix,
   Identity: identity,
   Resource: resource,
-  ResourceBody: shape({
-    addresses: texts,
-    labels: mapping.exactOptional(),
-    ports: mapping.exactOptional(),
-    ttl: optional,
-  }),
   ResourceChange: resourceChange,
   Entry: entry,
   Verify: verify,
   Status: status,
-  Question: shape({
-    endpoint: text,
-    ask: optional,
-    server: optional,
-    protocol: optional,
-    name: optional,
-    address: optional,
-    port: optional,
-  }),
-  OwnQuestion: shape({ endpoint: text, query: text, protocol: optional, server: optional }),
   OwnAnswer: ownAnswer,
   Explanation: explanation,
-  Mode: shape({ mode: z.enum(['enforce', 'audit', 'bypass', 'pinned']) }),
-  Audit: shape({
-    scope: z.enum(['node', 'endpoint', 'selector', 'all']),
-    on: flag.nullable(),
-    name: optional,
-    matchLabels: mapping.exactOptional(),
-  }),
   AuditResult: auditResult,
+  ModeResult: shape({ mode }),
+  Detached: shape({ detached: z.literal(true) }),
+  Problem: problem,
+  ...REQUEST_SCHEMAS,
+  ...FLOW_SCHEMAS,
 } as const
 
 export type EndpointShape = z.infer<typeof endpoint>
@@ -281,5 +271,6 @@ export type DatapathShape = z.infer<typeof entry>
 export type DifferenceShape = z.infer<typeof difference>
 export type VerifyShape = z.infer<typeof verify>
 export type AuditResultShape = z.infer<typeof auditResult>
+export type ProblemShape = z.infer<typeof problem>
 export type OwnAnswerShape = z.infer<typeof ownAnswer>
 export type StatusShape = z.infer<typeof status>

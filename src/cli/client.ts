@@ -136,8 +136,8 @@ function refusal(status: number, body: string): Error {
 function reasonIn(body: string): string | undefined {
   try {
     const parsed: unknown = JSON.parse(body)
-    if (typeof parsed === 'object' && parsed !== null && 'error' in parsed)
-      return String(parsed.error)
+    if (typeof parsed === 'object' && parsed !== null && 'detail' in parsed)
+      return String(parsed.detail)
   } catch {
     // The body comes from another kind of server, or is not complete. The status is enough.
   }

@@ -2,6 +2,7 @@
 // resource files deliver their whole list. ResourceControl applies the difference to the list before, and an unchanged record costs
 // one comparison. The admin API sets and removes single resources. The sources make sure that each name belongs to one resource.
 
+import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import { difference } from '../core/tables/list-difference.ts'
 import { OWNER_RESOURCE } from '../ipcache/facts.ts'
@@ -110,8 +111,8 @@ export type ResourceOutcome =
     }
   /** Each reason begins with the path of the faulty field. */
   | { readonly kind: 'invalid'; readonly reasons: readonly string[] }
-  /** The resource contradicts another resource or exceeds a bound. Nothing has changed. */
-  | { readonly kind: 'conflict'; readonly reason: string }
+  /** The resource contradicts another resource or exceeds a bound. Nothing has changed. `position`: the other resource in its file. */
+  | { readonly kind: 'conflict'; readonly reason: string; readonly position?: Position | undefined }
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** A resource in force, with its origin. */

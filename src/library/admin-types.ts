@@ -82,6 +82,8 @@ export interface GateStatus {
     readonly message: string
   }[]
   readonly warnings: readonly string[]
+  /** The policy revision for which the answer waited. Absent without `realized=`. */
+  readonly waitedFor?: number
 }
 
 /** An endpoint, as `namegate get endpoints -o json` prints it. */

@@ -3,7 +3,7 @@
 // resources there are.
 
 import type { Clock, Timer } from '../core/clock.ts'
-import { formatPlace } from '../core/errors.ts'
+import { formatPlace, type Position } from '../core/errors.ts'
 import type {
   ListedResource,
   ResourceControl,
@@ -123,7 +123,7 @@ export class ApiResources {
       else if (read.kind === 'bad') this.#leaveOut(read.name ?? read.reason, read.reason)
       else {
         const { record } = read.resource
-        const reason = this.#conflict(record)
+        const reason = this.#conflict(record)?.reason
         if (reason === undefined && this.#put(read.resource)) this.#arm(read.resource.due)
         else this.#leaveOut(record.name, reason ?? `${record.name}: found no room`)
       }
@@ -142,8 +142,8 @@ export class ApiResources {
     if (record === undefined) {
       return { kind: 'invalid', reasons: faults.map(({ message }) => message) }
     }
-    const reason = this.#conflict(record)
-    if (reason !== undefined) return { kind: 'conflict', reason }
+    const conflict = this.#conflict(record)
+    if (conflict !== undefined) return { kind: 'conflict', ...conflict }
     const before = this.#byName.get(name)
     const resource = toApiResource(record, ttl, clock)
     const changed = before?.text !== resource.text
@@ -166,7 +166,7 @@ export class ApiResources {
       const place = this.#options.files.find(name)?.position
       return place === undefined
         ? { kind: 'unknown', reason: `no resource is named ${JSON.stringify(name)}` }
-        : { kind: 'conflict', reason: ofFile(name, formatPlace(place)) }
+        : { kind: 'conflict', ...ofFile(name, place) }
     }
     this.#drop(name)
     this.#options.onChanged({ ports: hasPorts(known.record), freed: true })
@@ -179,21 +179,23 @@ export class ApiResources {
   }
 
   /** Returns why a resource is refused, or undefined when it is accepted. */
-  #conflict({ name, addresses }: ResourceRecord): string | undefined {
+  #conflict({ name, addresses }: ResourceRecord): Conflict | undefined {
     const { files, countMax, addressesMax } = this.#options
     const place = files.find(name)?.position
-    if (place !== undefined) return ofFile(name, formatPlace(place))
+    if (place !== undefined) return ofFile(name, place)
     const before = this.#byName.get(name)
     const count = files.count + this.#byName.size + 1
     if (before === undefined && count > countMax) {
       this.#refusals++
-      return `found ${count} resources, limits.resources allows ${countMax}`
+      return { reason: `found ${count} resources, limits.resources allows ${countMax}` }
     }
     const own = this.#addresses - (before?.record.addresses.length ?? 0)
     const room = addressesMax() - own
     if (addresses.length <= room) return undefined
     this.#refusals++
-    return `found ${addresses.length} addresses, limits.selectors and limits.resources leave room for ${Math.max(0, room)}`
+    const bounds = 'limits.selectors and limits.resources'
+    const found = `found ${addresses.length} addresses`
+    return { reason: `${found}, ${bounds} leave room for ${Math.max(0, room)}` }
   }
 
   /** Puts a resource in force. Returns false, and changes nothing, when there is no room. */
@@ -279,6 +281,12 @@ function hasPorts(record: ResourceRecord | undefined): boolean {
   return record?.ports !== undefined
 }
 
-function ofFile(name: string, place: string): string {
-  return `${name} is a resource of the file ${place}: change it there`
+interface Conflict {
+  readonly reason: string
+  readonly position?: Position
+}
+
+function ofFile(name: string, position: Position): Conflict {
+  const place = formatPlace(position)
+  return { reason: `${name} is a resource of the file ${place}: change it there`, position }
 }

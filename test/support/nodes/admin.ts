@@ -1,6 +1,6 @@
 // The admin API's state over a node without packets, and one HTTP request to a socket or port.
 
-import { request } from 'node:http'
+import { request, type IncomingHttpHeaders } from 'node:http'
 import type { AdminState, AuditScope } from '../../../src/admin/state.ts'
 import { FlowRing } from '../../../src/flows/record/flow-ring.ts'
 import type { LimitUse } from '../../../src/telemetry/limits.ts'
@@ -76,25 +76,35 @@ export interface HttpAnswer {
   readonly status: number
   readonly type: string
   readonly text: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface HttpOptions {
+  readonly method?: string
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export async function http(
   where: { readonly socketPath: string } | { readonly port: number },
   path: string,
-  options: { readonly method?: string; readonly body?: string } = {},
+  { method = 'GET', body, headers: sentHeaders = {} }: HttpOptions = {},
 ): Promise<HttpAnswer> {
-  const { method = 'GET', body } = options
   return await new Promise((resolve, reject) => {
-    const sent = request({ ...where, path, method, agent: false }, (response) => {
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('data', (chunk: string) => (text += chunk))
-      response.on('error', reject)
-      response.on('end', () => {
-        const type = response.headers['content-type'] ?? ''
-        resolve({ status: response.statusCode ?? 0, type, text })
-      })
-    })
+    const sent = request(
+      { ...where, path, method, headers: sentHeaders, agent: false },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk: string) => (text += chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          const { headers } = response
+          const type = headers['content-type'] ?? ''
+          resolve({ status: response.statusCode ?? 0, type, text, headers })
+        })
+      },
+    )
     sent.on('error', reject)
     sent.end(body)
   })

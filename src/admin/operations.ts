@@ -1,0 +1,194 @@
+// The table of the operations of the admin API, from which openapi.ts makes the document. routes.ts answers them; a test sends each of them
+// to a daemon and compares the answers with the document.
+
+import type { UNIONS } from './flow-schemas.ts'
+import type { SCHEMAS } from './shapes.ts'
+
+export type SchemaName = keyof typeof SCHEMAS | keyof typeof UNIONS
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'query' | 'path' | 'header'
+  readonly about: string
+  /** JSON Schema of the value. */
+  readonly schema: object
+}
+
+/** The body of a 200 answer: a list of objects, one object, or one object in each line. */
+export type AnswerSchema =
+  | { readonly list: SchemaName }
+  | { readonly one: SchemaName }
+  | { readonly lines: SchemaName }
+  | { readonly any: 'object' }
+
+export interface Operation {
+  readonly id: string
+  readonly method: 'get' | 'post' | 'put' | 'delete'
+  readonly path: string
+  readonly summary: string
+  readonly parameters?: readonly Parameter[]
+  readonly body?: SchemaName
+  readonly answer: AnswerSchema
+  /** Statuses of problems beside 406 and 500, which every operation has, and 400, 413 and 415, which every body has. */
+  readonly problems?: readonly number[]
+}
+
+const TEXT = { type: 'string' } as const
+const WHOLE = { type: 'integer', minimum: 0 } as const
+const ONE = { type: 'string', enum: ['1'] } as const
+
+function query(name: string, about: string, schema: object): Parameter {
+  return { name, in: 'query', about, schema }
+}
+
+const NAME: Parameter = { name: 'name', in: 'path', about: 'Name of the resource', schema: TEXT }
+
+const LISTS: readonly Operation[] = [
+  listed('Endpoint', 'endpoints', 'Lists the endpoints: the workloads to which policy applies'),
+  listed('Policy', 'policies', 'Lists the policies, with the state of their files'),
+  listed(
+    'Selector',
+    'selectors',
+    'Lists the selectors in use, with the identities that each selects',
+  ),
+  listed('Name', 'names', 'Lists the names learned from answers, by endpoint'),
+  listed('Prefix', 'ipcache', 'Lists the prefixes, with their identities, labels and owners'),
+  listed('Identity', 'identities', 'Lists the identities in use'),
+  listed('Resource', 'resources', 'Lists the external resources'),
+  listed('Entry', 'datapath', 'Lists the entries that the datapath enforces at present'),
+]
+
+function listed(name: SchemaName, table: string, summary: string): Operation {
+  const id = `list${table[0]?.toUpperCase() ?? ''}${table.slice(1)}`
+  return { id, method: 'get', path: `/v1/${table}`, summary, answer: { list: name } }
+}
+
+const READS: readonly Operation[] = [
+  {
+    id: 'getStatus',
+    method: 'get',
+    path: '/v1/status',
+    summary: 'Returns the state of the daemon',
+    parameters: [
+      query(
+        'realized',
+        'Wait until the datapath enforces this policy revision. `wanted`: the newest one',
+        { type: 'string', pattern: '^(?:wanted|[0-9]{1,15})$' },
+      ),
+      query('timeout', 'Wait at most so many milliseconds. By default 60000', {
+        ...WHOLE,
+        maximum: 3_600_000,
+      }),
+    ],
+    answer: { one: 'Status' },
+    problems: [400],
+  },
+  {
+    id: 'verify',
+    method: 'get',
+    path: '/v1/verify',
+    summary: 'Lists the differences between the wanted entries and those of the datapath',
+    answer: { one: 'Verify' },
+  },
+  {
+    id: 'getFlows',
+    method: 'get',
+    path: '/v1/flows',
+    summary: 'Returns the latest flows, one in each line',
+    parameters: [
+      query('follow', '`1`: continue with new flows', ONE),
+      query('verdict', 'Only flows with this verdict or kind', TEXT),
+      query('last', 'Only the last so many flows', { ...WHOLE, maximum: 999_999_999 }),
+    ],
+    answer: { lines: 'Flow' },
+    problems: [400],
+  },
+  {
+    id: 'getKeptFlows',
+    method: 'get',
+    path: '/v1/flows/kept',
+    summary:
+      'Returns the flows kept on disk, one in each line, oldest first. Equal flows are one line with a count and the times of the first and last',
+    parameters: [query('older', '`1`: only those that began before the flows of /v1/flows', ONE)],
+    answer: { lines: 'KeptFlow' },
+    problems: [409],
+  },
+  {
+    id: 'getDocument',
+    method: 'get',
+    path: '/v1/openapi.json',
+    summary: 'Returns this document',
+    answer: { any: 'object' },
+  },
+]
+
+const CHANGES: readonly Operation[] = [
+  {
+    id: 'setAudit',
+    method: 'post',
+    path: '/v1/audit',
+    summary: 'Turns audit on or off',
+    body: 'Audit',
+    answer: { one: 'AuditResult' },
+    problems: [404],
+  },
+  {
+    id: 'setMode',
+    method: 'post',
+    path: '/v1/mode',
+    summary: 'Sets the mode of the datapath',
+    body: 'Mode',
+    answer: { one: 'ModeResult' },
+  },
+  {
+    id: 'explain',
+    method: 'post',
+    path: '/v1/explain',
+    summary: 'Explains why an endpoint can or cannot ask for a name, or connect',
+    body: 'Question',
+    answer: { one: 'Explanation' },
+    problems: [404, 409],
+  },
+  {
+    id: 'ask',
+    method: 'post',
+    path: '/v1/ask',
+    summary: 'Sends a DNS query in the name of an endpoint, and learns addresses from its answer',
+    body: 'OwnQuestion',
+    answer: { one: 'OwnAnswer' },
+    problems: [404, 503],
+  },
+  {
+    id: 'detach',
+    method: 'post',
+    path: '/v1/detach',
+    summary: 'Removes all enforcement and ends the daemon',
+    answer: { one: 'Detached' },
+    problems: [409],
+  },
+]
+
+const RESOURCE: readonly Operation[] = [
+  {
+    id: 'setResource',
+    method: 'put',
+    path: '/v1/resources/{name}',
+    summary:
+      'Adds or changes an external resource. The response comes when the resource is in force and saved',
+    parameters: [NAME],
+    body: 'ResourceBody',
+    answer: { one: 'ResourceChange' },
+    problems: [409, 503],
+  },
+  {
+    id: 'removeResource',
+    method: 'delete',
+    path: '/v1/resources/{name}',
+    summary: 'Removes an external resource',
+    parameters: [NAME],
+    answer: { one: 'ResourceChange' },
+    problems: [400, 404, 409, 503],
+  },
+]
+
+export const OPERATIONS: readonly Operation[] = [...LISTS, ...READS, ...CHANGES, ...RESOURCE]

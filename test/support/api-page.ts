@@ -1,0 +1,140 @@
+// docs/api.md, made from the OpenAPI document: each request with its parameters, its body, its answers, and every object.
+
+import { openApi } from '../../src/admin/openapi.ts'
+import { code, member, members, page, table, text } from './markdown.ts'
+
+export const API_PAGE = 'docs/api.md'
+
+const INTRO = `The admin API is HTTP over the UNIX socket \`admin.socket\`. \`GET /v1/openapi.json\` serves the OpenAPI document from which this page is
+made. A field with \`?\` can be missing. Later versions can add fields.
+
+- A list is a JSON array with one object in each line. Flows are JSON lines: one object in each line, without an array around them.
+- The body of a request is JSON of at most 64 KiB. Its type is \`application/json\`; a body without a type, or with the type that \`curl -d\`
+  sends, is read as JSON too.
+- Every error is a \`Problem\` of the type \`application/problem+json\` (RFC 9457). Any request can get 404 for an unknown path, 405 with the
+  header \`Allow\` for another method, 406 if the header \`Accept\` excludes the type of the answer, and 500 for a fault of the daemon.`
+
+export function apiPage(): string {
+  const document = openApi('')
+  const operations = members(document, 'paths').flatMap(([path, methods]) =>
+    ['get', 'post', 'put', 'delete'].flatMap((method) => {
+      const operation = member(methods, method)
+      return operation === undefined ? [] : [{ name: `${method.toUpperCase()} ${path}`, operation }]
+    }),
+  )
+  const list = operations.map(({ name, operation }) => {
+    const bodies = [bodyOf(operation), answerOf(operation)]
+    return [code(name), text(operation, 'summary'), ...bodies]
+  })
+  const sections = operations.map(({ name, operation }) => sectionOf(document, name, operation))
+  const schemas = members(member(document, 'components'), 'schemas').map(([name, schema]) => {
+    const fields = fieldsOf('', schema).map(([field, type, about]) => [code(field), type, about])
+    const parts = partsOf(schema)
+    const body = parts === '' ? table(['field', 'type', 'meaning'], fields) : `One of ${parts}.`
+    return `### ${name}\n\n${body}`
+  })
+  const body = [
+    table(['request', 'does', 'body', 'answer'], list),
+    `## Requests\n\n${sections.join('\n\n')}`,
+    `## Objects\n\n${schemas.join('\n\n')}`,
+  ]
+  return page('Admin API', INTRO, body.join('\n\n'))
+}
+
+function sectionOf(document: unknown, name: string, operation: unknown): string {
+  const parameters = parametersOf(operation)
+  const problems = members(operation, 'responses').flatMap(([status, response]) =>
+    status === '200' || status === '406' || status === '500'
+      ? []
+      : [[status, text(resolved(document, response), 'description')]],
+  )
+  const parts = [
+    `### ${code(name)}`,
+    `${text(operation, 'summary')}.`,
+    ...(parameters.length === 0 ? [] : [table(['parameter', 'type', 'meaning'], parameters)]),
+    ...(problems.length === 0 ? [] : [table(['status', 'meaning'], problems)]),
+  ]
+  return parts.join('\n\n')
+}
+
+function parametersOf(operation: unknown): readonly (readonly string[])[] {
+  const parameters = member(operation, 'parameters')
+  const list: readonly unknown[] = Array.isArray(parameters) ? parameters : []
+  return list.map((each) => {
+    const place = text(each, 'in')
+    const name = code(text(each, 'name'))
+    const words = place === 'query' ? name : `${name} (${place})`
+    return [words, typeOf(member(each, 'schema')), text(each, 'description')]
+  })
+}
+
+function resolved(document: unknown, response: unknown): unknown {
+  const name = text(response, '$ref').split('/').at(-1) ?? ''
+  if (name === '') return response
+  return member(member(member(document, 'components'), 'responses'), name)
+}
+
+function bodyOf(operation: unknown): string {
+  const content = member(member(operation, 'requestBody'), 'content')
+  return nameOf(member(member(content, 'application/json'), 'schema'))
+}
+
+function answerOf(operation: unknown): string {
+  const content = member(member(member(operation, 'responses'), '200'), 'content')
+  const line = nameOf(member(member(content, 'application/x-ndjson'), 'schema'))
+  if (line !== '') return `lines of ${line}`
+  return nameOf(member(member(content, 'application/json'), 'schema'))
+}
+
+/** The names of the objects of which a schema is one; empty for other schemas. */
+function partsOf(schema: unknown): string {
+  const parts = member(schema, 'oneOf')
+  return Array.isArray(parts) ? parts.map(nameOf).join(', ') : ''
+}
+
+/** What a body is, for people: `Endpoint`, `list of Endpoint`. */
+function nameOf(schema: unknown): string {
+  const named = text(schema, '$ref').split('/').at(-1) ?? ''
+  if (named !== '') return named
+  const item = text(member(schema, 'items'), '$ref').split('/').at(-1) ?? ''
+  return item === '' ? '' : `list of ${item}`
+}
+
+/** Every field, with those of objects inside: `addresses[].address`. */
+function fieldsOf(
+  prefix: string,
+  given: unknown,
+): readonly (readonly [field: string, type: string, about: string])[] {
+  const { schema } = withoutNull(given)
+  const required = member(schema, 'required')
+  const needed: readonly unknown[] = Array.isArray(required) ? required : []
+  return members(schema, 'properties').flatMap(([name, of]) => {
+    const field = `${prefix}${name}${needed.includes(name) ? '' : '?'}`
+    const items = member(of, 'items')
+    const inner = [...fieldsOf(`${field}.`, of), ...fieldsOf(`${field}[].`, items)]
+    const about = text(of, 'description')
+    const own = [field, typeOf(of), about] as const
+    return inner.length === 0 ? [own] : about === '' ? inner : [own, ...inner]
+  })
+}
+
+function typeOf(given: unknown): string {
+  const { schema, isNullable } = withoutNull(given)
+  if (isNullable) return `${typeOf(schema)} or null`
+  const values = member(schema, 'enum')
+  if (Array.isArray(values)) return values.map((value) => code(String(value))).join(', ')
+  const type = member(schema, 'type')
+  const items = member(schema, 'items')
+  if (items !== undefined) return `list of ${typeOf(items)}`
+  const format = text(schema, 'format')
+  const words = Array.isArray(type) ? type.join(' or ') : typeof type === 'string' ? type : 'object'
+  return format === 'date-time' ? words.replace('string', 'time') : words
+}
+
+/** The schema, and whether it is one of two whose other is null. */
+function withoutNull(schema: unknown): { readonly schema: unknown; readonly isNullable: boolean } {
+  const either = member(schema, 'anyOf')
+  if (!Array.isArray(either)) return { schema, isNullable: false }
+  const found: unknown = either.find((each) => member(each, 'type') !== 'null')
+  return { schema: found, isNullable: true }
+}
