@@ -146,7 +146,7 @@ describe('/v1/resources/NAME', () => {
       'a body of more than 64 KiB',
       'x',
       ' '.repeat(65_537),
-      400,
+      413,
       'body: expected at most 65536 octets',
     ],
     ['a path that is none', '%zz', {}, 400, 'path: found %zz, expected an encoded name'],
