@@ -12,11 +12,12 @@ const LIMIT_MS = 6000
 /** The octets of a message's id. Also the octets of the length in front of a message over TCP (RFC 1035 4.2.2). */
 const TWO = 2
 
-/** Sends `query` (wire format) and returns the answer (wire format). Throws UnavailableError if no answer comes within 6 s. */
+/** Sends `query` (wire format) and returns the answer (wire format). Throws UnavailableError if no answer comes within `limitMs`. */
 export async function askServer(
   server: SocketAddress,
   query: Uint8Array,
   overTcp: boolean,
+  limitMs = LIMIT_MS,
 ): Promise<Uint8Array> {
   return await new Promise((resolve, reject) => {
     const where = `${formatSocketAddress(server)} over ${overTcp ? 'TCP' : 'UDP'}`
@@ -24,7 +25,7 @@ export async function askServer(
       close()
       reject(new UnavailableError(`No answer from ${where}: ${reason}`))
     }
-    const timer = systemClock.after(LIMIT_MS, () => fail(`no answer in ${LIMIT_MS / 1000} s`))
+    const timer = systemClock.after(limitMs, () => fail(`no answer in ${limitMs / 1000} s`))
     const done = (answer: Uint8Array): void => {
       close()
       resolve(answer)
@@ -55,7 +56,9 @@ function overDatagram(
   socket.on('message', (message) => {
     if (sameId(message, query)) done(message)
   })
-  socket.connect(server.port, formatAddress(server.family, server.octets), () => socket.send(query))
+  // With a callback, a failure would call it too, and no event would report the failure.
+  socket.once('connect', () => socket.send(query))
+  socket.connect(server.port, formatAddress(server.family, server.octets))
   return () => {
     if (open) socket.close()
     open = false
