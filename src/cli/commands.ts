@@ -14,7 +14,7 @@ import {
 } from './command.ts'
 import { ASK, AUDIT, FLOWS, GET, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
 import { EXEC } from './definitions/exec.ts'
-import { CONFIG, DATAPATH, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
+import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
 import { completionScript, listText, manPage } from './reference.ts'
@@ -83,6 +83,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   DATAPATH,
   STATE,
   CONFIG,
+  DOCTOR,
   VERSION_COMMAND,
   COMPLETION,
   HELP,

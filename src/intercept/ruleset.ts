@@ -94,7 +94,8 @@ export function foreignRule(json: string, plan: InterceptPlan): string | undefin
 const TPROXY: readonly string[] = ['tproxy', 'TPROXY']
 const REDIRECT: readonly string[] = ['redirect', 'REDIRECT', 'dnat', 'DNAT']
 
-function statementOf(expression: unknown): string {
+/** Returns the name of the statement or match of an expression, such as `dnat`, or `DNAT` for a rule of iptables. */
+export function statementOf(expression: unknown): string {
   const target = fieldOf(fieldOf(expression, 'xt'), 'name')
   if (typeof target === 'string') return target
   return typeof expression === 'object' && expression !== null
@@ -117,7 +118,7 @@ function takesDns(expressions: readonly unknown[]): boolean {
 }
 
 /** True if a port, a range of ports, or a set of both includes port 53. A named set is assumed to include it. */
-function admits(right: unknown): boolean {
+export function admits(right: unknown): boolean {
   if (typeof right === 'number') return right === DNS_PORT
   const [low, high] = listOf(fieldOf(right, 'range')).map(Number)
   if (low !== undefined && high !== undefined) return low <= DNS_PORT && DNS_PORT <= high
@@ -125,7 +126,8 @@ function admits(right: unknown): boolean {
   return typeof right === 'string' ? right.startsWith('@') : set.some(admits)
 }
 
-function itemsOf(json: string): readonly unknown[] {
+/** Returns the objects of an output of `nft -j`. */
+export function itemsOf(json: string): readonly unknown[] {
   if (json.trim() === '') return []
   const parsed: unknown = JSON.parse(json)
   return listOf(fieldOf(parsed, 'nftables'))

@@ -46,6 +46,8 @@ export interface Posix {
   /** Returns a descriptor with an exclusive flock; -EWOULDBLOCK if another process has the lock. */
   lock(path: string): number
   closeFd(fd: number): number
+  /** Returns 1 if the kernel's clock is synchronised, else 0. */
+  clockSynchronized(): number
   mountBpf(path: string): number
   unmount(path: string): number
   /** Returns two ends that transfer descriptors. Close each with `closeFd`. */

@@ -55,6 +55,7 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['run extra', 'run takes no argument'],
   ['exec', 'a command is missing'],
   ['exec --allow a..b -- true', 'no pattern'],
+  ['doctor extra', 'doctor takes no argument'],
   ['status extra', 'status takes no argument'],
   ['status --redy', 'no such option'],
   ['status -o yaml', 'json is all there is'],

@@ -100,6 +100,26 @@ check     says if the file is good, or where it is damaged and what was expected
   run: async (read, output) => (await import('../commands/state.ts')).runState(read, output),
 }
 
+export const DOCTOR: ParsedCommand = {
+  name: 'doctor',
+  summary: 'check what namegate needs of this host, and print a remedy for each finding',
+  synopsis: ['doctor'],
+  docs: 'docs/operations.md',
+  about: `Checks the kernel and its features, privileges, rules and routes of other programs, ports, resolv.conf, upstream servers, the
+clock, limits, folders, the configuration and the running daemon. Prints one line for each finding, and below it the remedy. Changes
+nothing. Needs no root and no daemon, but says what it cannot check without them. If no daemon runs, it sends one query (. NS) to
+each upstream server.`,
+  options: {
+    output: json('one JSON array of {check, result, found, remedy} on stdout'),
+    config: text('FILE', 'the configuration that is checked, and for which the host is checked'),
+    socket: text('PATH', "the daemon's socket"),
+  },
+  exitCodes: '0 no problem (warnings are possible), 1 problems found, 2 wrong use.',
+  examples: ['namegate doctor', 'namegate doctor -o json | jq \'.[] | select(.result != "ok")\''],
+  run: async (read, output) =>
+    await (await import('../commands/doctor.ts')).runDoctor(read, output),
+}
+
 export const CONFIG: ParsedCommand = {
   name: 'config',
   summary: 'check the config file, or print its schema',

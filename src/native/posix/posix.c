@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timex.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -86,6 +87,15 @@ static napi_value unmount(napi_env env, napi_callback_info info)
 	if (call.bad)
 		return NULL;
 	return number(env, umount2(path, 0) < 0 ? -errno : 0);
+}
+
+/* clockSynchronized() -> 1 or 0, or -errno. Only reads the state of the clock. */
+static napi_value clock_synchronized(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	struct timex state = { .modes = 0 };
+	int result = adjtimex(&state);
+	return number(env, result < 0 ? -errno : result != TIME_ERROR && !(state.status & STA_UNSYNC));
 }
 
 /* socketPair() -> [fd, fd] of a pair that transfers descriptors (receiveFds), or -errno. Both close on exec. */
@@ -179,7 +189,7 @@ NAPI_MODULE_INIT()
 		{ "localOwner", local_owner },
 		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
 		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate },
-		{ "routingRead", routing_read }, { NULL, NULL },
+		{ "routingRead", routing_read }, { "clockSynchronized", clock_synchronized }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

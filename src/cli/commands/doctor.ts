@@ -1,0 +1,135 @@
+// `runDoctor` runs `namegate doctor`. Each check looks at one thing that namegate depends on. The command changes nothing, and works without
+// root and without a daemon. A check that fails is reported as `unchecked` and does not end the command.
+
+import type { StatusShape } from '../../admin/shapes.ts'
+import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
+import { toolRunner } from '../../intercept/tools.ts'
+import { Client } from '../client.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  toJson,
+  type CommandOutput,
+  type ParsedArguments,
+} from '../command.ts'
+import { givenSocket } from '../config-file.ts'
+import type { Check, Examined, Finding, Result } from '../doctor/finding.ts'
+import { checkFirewall, checkRouting } from '../doctor/firewall.ts'
+import { checkPinPath, checkSocketFolder, checkStateFolder } from '../doctor/folders.ts'
+import { checkCgroups, checkFeatures, checkKernel, checkPrivileges } from '../doctor/kernel.ts'
+import {
+  checkConnectionTable,
+  checkLockedMemory,
+  checkOpenFiles,
+  checkReceiveBuffer,
+} from '../doctor/limits.ts'
+import { Machine } from '../doctor/machine.ts'
+import { checkPorts, checkResolvConf, checkUpstreams, checkWriters } from '../doctor/names.ts'
+import { checkClock, checkDaemon, checkProgram, readConfiguration } from '../doctor/program.ts'
+import { fieldsOf, type PartOf } from '../fields.ts'
+import { cleanCell, formatTable } from '../table.ts'
+
+/** How long nft or ip can take, and how long the daemon can take to answer. */
+const TOOL_MS = 10_000
+const DAEMON_MS = 3000
+
+/** Name of each check, and the check. The name is used if the check fails. */
+const CHECKS: readonly (readonly [name: string, check: Check])[] = [
+  ['program', checkProgram],
+  ['daemon', checkDaemon],
+  ['kernel', checkKernel],
+  ['features', checkFeatures],
+  ['cgroup v2', checkCgroups],
+  ['privileges', checkPrivileges],
+  ['firewall', checkFirewall],
+  ['routing', checkRouting],
+  ['ports', checkPorts],
+  ['resolv.conf', checkResolvConf],
+  ['NetworkManager', checkWriters],
+  ['upstreams', checkUpstreams],
+  ['clock', checkClock],
+  ['open files', checkOpenFiles],
+  ['locked memory', checkLockedMemory],
+  ['connections', checkConnectionTable],
+  ['receive buffer', checkReceiveBuffer],
+  ['state folder', checkStateFolder],
+  ['admin socket', checkSocketFolder],
+  ['pin path', checkPinPath],
+]
+
+export async function runDoctor(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  if (read.positionals.length > 0) return read.wrong('doctor takes no argument')
+  const { config, findings: first } = await readConfiguration(read.texts.get('config'))
+  const socket = givenSocket(read.texts.get('socket'))?.path ?? config.admin.socket
+  const { status, findings: silent } = await askDaemon(socket)
+  const examined = { machine: new Machine(toolRunner(TOOL_MS)), config, status }
+  const checks = silent.length === 0 ? CHECKS : CHECKS.filter(([name]) => name !== 'daemon')
+  const rest = await Promise.all(
+    checks.map(async ([name, check]) => await run(name, check, examined)),
+  )
+  const findings = [...first, ...silent, ...rest.flat()]
+  output.stdout(read.texts.has('output') ? toJson(findings) : formatFindings(findings))
+  return findings.some(({ result }) => result === 'problem') ? EXIT_NEGATIVE : EXIT_OK
+}
+
+/** Returns the daemon's status. If a daemon runs but does not serve this user, the finding says why. */
+async function askDaemon(socket: string): Promise<{
+  readonly status: PartOf<StatusShape> | undefined
+  readonly findings: readonly Finding[]
+}> {
+  try {
+    const client = new Client({ path: socket, named: 'of the configuration' })
+    const answer = await client.get('/v1/status', { timeoutMs: DAEMON_MS })
+    return { status: fieldsOf(answer), findings: [] }
+  } catch (error) {
+    if (!(error instanceof UnavailableError) && !(error instanceof UsageError)) throw error
+    const found = messageOf(error)
+    if (found.startsWith('No daemon')) return { status: undefined, findings: [] }
+    const isDenied = found.includes('permission denied')
+    const result = isDenied ? ('unchecked' as const) : ('problem' as const)
+    return { status: undefined, findings: [{ check: 'daemon', result, found }] }
+  }
+}
+
+async function run(name: string, check: Check, examined: Examined): Promise<readonly Finding[]> {
+  try {
+    return await check(examined)
+  } catch (error) {
+    return [{ check: name, result: 'unchecked', found: messageOf(error) }]
+  }
+}
+
+/** Marks of the results. */
+const WORDS: Readonly<Record<Result, string>> = {
+  ok: 'ok',
+  warning: 'warning',
+  problem: 'PROBLEM',
+  unchecked: 'unchecked',
+}
+
+/** One line for each finding, and below it the remedy. */
+function formatFindings(findings: readonly Finding[]): string {
+  const table = formatTable(
+    ['RESULT', 'CHECK', 'FOUND'],
+    findings.map(({ check, result, found }) => [WORDS[result], check, found]),
+  )
+  const [titles = '', ...lines] = table.trimEnd().split('\n')
+  const indent = ' '.repeat(titles.indexOf('FOUND'))
+  const body = findings.map(({ remedy }, i) => {
+    const line = `${lines[i] ?? ''}\n`
+    return remedy === undefined ? line : `${line}${indent}remedy: ${cleanCell(remedy)}\n`
+  })
+  return `${titles}\n${body.join('')}\n${summaryOf(findings)}\n`
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (wanted: Result): number =>
+    findings.filter(({ result }) => result === wanted).length
+  const parts = [
+    [count('problem'), 'problem', 'problems'],
+    [count('warning'), 'warning', 'warnings'],
+    [count('unchecked'), 'check without a result', 'checks without a result'],
+  ] as const
+  const texts = parts.flatMap(([n, one, many]) => (n === 0 ? [] : [`${n} ${n === 1 ? one : many}`]))
+  return texts.length === 0 ? 'no problems' : texts.join(', ')
+}
