@@ -40,6 +40,7 @@ export function makeDaemonAdmin(
     ...parts,
     version: VERSION,
     proxy,
+    flows,
     adoption,
     sources,
     mode,

@@ -274,8 +274,9 @@ export class Daemon {
     this.#endpointsChanged()
   }
 
-  /** Tells the proxy and interception that endpoints or their hooks changed. */
+  /** Tells the proxy, interception and the counts of flows that endpoints or their hooks changed. */
   #endpointsChanged(): void {
+    this.flows.verdicts.keep(this.endpoints.registry)
     this.proxy.endpointsChanged()
     this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))
   }

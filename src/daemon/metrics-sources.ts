@@ -6,6 +6,7 @@ import type { CoreState } from '../enforcement/core-state.ts'
 import type { EmptyDenies } from '../enforcement/empty-denies.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { Transition } from '../enforcement/transition.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { Interception } from '../intercept/interception.ts'
 import type { DnsProxy } from '../proxy/dns-proxy.ts'
 import type { Upstream } from '../proxy/upstream/upstream.ts'
@@ -25,6 +26,7 @@ export interface MetricsSources {
   readonly version: string
   readonly core: CoreState
   readonly proxy: ProxySources
+  readonly flows: Pick<FlowRing, 'verdicts'>
   readonly policies: Pick<PolicyControl, 'policies' | 'revision'>
   readonly endpoints: { readonly registry: { readonly size: number } }
   readonly transition: Pick<Transition, 'realizedRevision'>

@@ -1,13 +1,19 @@
 // Defines the metrics of the daemon in one table: name, help text, label, and where the value is read. To add a metric, count where the
-// event happens and add a row here. `/metrics` and docs/reference/metrics.md are made from this table. Label values come from closed lists
-// or from the configuration, never from a packet. So a client can neither make `/metrics` longer nor write into it.
+// event happens and add a row here. `/metrics` and docs/reference/metrics.md are made from this table. Label values come from closed lists,
+// from the configuration or from the endpoints, never from a packet. So a client can neither make `/metrics` longer nor write into it.
 
 import type { Histogram } from '../core/tables/histogram.ts'
+import {
+  DNS_VERDICTS,
+  PACKET_VERDICTS,
+  type EndpointVerdicts,
+} from '../flows/record/endpoint-verdicts.ts'
 import { formatServer } from '../proxy/upstream/server-pool.ts'
-import type { Labelled, MetricTable } from '../telemetry/metrics.ts'
+import type { Labelled, MetricTable } from '../telemetry/metric-table.ts'
 import type { FileState, MetricsSources } from './metrics-sources.ts'
 
 const MS_PER_SECOND = 1000
+const OTHER_ENDPOINTS = '(other)'
 const FILE_STATES = ['in-force', 'last-good', 'rejected'] as const
 const MODES = ['enforce', 'audit', 'bypass'] as const
 
@@ -431,6 +437,20 @@ export const METRICS: MetricTable<MetricsSources> = {
     read: ({ emptyDenies }) => emptyDenies.texts.length,
   },
   endpoints: { help: 'Known endpoints', read: ({ endpoints }) => endpoints.registry.size },
+  endpoint_dns_queries_total: {
+    help: 'DNS decisions by endpoint. audited: policy denied the query and audit let it pass, so its answer counts too; failed: no server answered; refused: namegate refused the query for another reason than policy. Endpoints over the bound share (other)',
+    labels: ['endpoint', 'verdict'],
+    pairs: ({ flows }) => byEndpoint(flows.verdicts, 'dns', DNS_VERDICTS),
+  },
+  endpoint_packets_reported_total: {
+    help: 'Packets that the datapath reported, by endpoint. The datapath reports a limited number in a second; datapath_events_total counts all packets. Endpoints over the bound share (other)',
+    labels: ['endpoint', 'verdict'],
+    pairs: ({ flows }) => byEndpoint(flows.verdicts, 'packets', PACKET_VERDICTS),
+  },
+  endpoint_series_left_out: {
+    help: 'Endpoints whose counts are in the series (other), because 1,000 endpoints have series of their own',
+    read: ({ flows }) => flows.verdicts.leftOut,
+  },
   policy_entries_refused_total: {
     help: 'Identities that found no room for all their entries in a full policy map',
     read: ({ core }) => core.policyMaps.overflows,
@@ -573,36 +593,7 @@ export const METRICS: MetricTable<MetricsSources> = {
     read: ({ state }) => state?.use.faults,
   },
 
-  // The process
-  process_event_loop_delay_seconds: {
-    help: 'Delay of the event loop since the last scrape, by quantile. 1 is the longest delay',
-    label: 'statistic',
-    read: (_sources, loop) => loop.quantiles(),
-  },
-  process_resident_memory_bytes: {
-    help: 'Resident memory of the process',
-    read: () => process.memoryUsage.rss(),
-  },
-  process_heap_bytes: {
-    help: 'Memory of JavaScript. used: the heap; array_buffers: array buffers outside of the heap',
-    label: 'part',
-    read: () => {
-      const { heapUsed, arrayBuffers } = process.memoryUsage()
-      return { used: heapUsed, array_buffers: arrayBuffers }
-    },
-  },
-  process_cpu_seconds_total: {
-    help: 'CPU time of the process, by mode',
-    label: 'mode',
-    read: () => {
-      const { user, system } = process.cpuUsage()
-      return { user: user / 1e6, system: system / 1e6 }
-    },
-  },
-  process_uptime_seconds: {
-    help: 'Time since the start of the process',
-    read: () => process.uptime(),
-  },
+  // The program
   own_files_put_back_total: {
     help: 'Sockets and files of the daemon that another program removed, and that the daemon created again',
     label: 'file',
@@ -621,6 +612,16 @@ function byServer(
   valueOf: (server: number) => number,
 ): Labelled {
   return upstream.pool.servers.map((server, i) => [formatServer(server), valueOf(i)])
+}
+
+function* byEndpoint(
+  verdicts: EndpointVerdicts,
+  part: 'dns' | 'packets',
+  names: readonly string[],
+): Iterable<readonly [endpoint: string, verdict: string, n: number]> {
+  for (const counts of verdicts.read())
+    for (const [i, n] of counts[part].entries())
+      yield [counts.name ?? OTHER_ENDPOINTS, names[i] ?? '', n]
 }
 
 function roundTrips({

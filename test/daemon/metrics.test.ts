@@ -22,7 +22,7 @@ test('Metrics have help, type and a sample each, in namegate_ names with their u
   const { help, types, samples } = await expose(t, mkSources(mkNode()))
   assert.ok(types.size > 40)
   for (const [name, type] of types) {
-    assert.match(name, /^namegate_/)
+    assert.match(name, /^(?:namegate|process|nodejs)_/)
     assert.ok((help.get(name) ?? '').length > 5, `${name} has a help text`)
     assert.equal(type === 'counter', name.endsWith('_total'), `${name} is a ${type}`)
     const own = [...samples.keys()].filter((key) => metricOf(key, types) === name)
@@ -61,6 +61,11 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
     ['namegate_limit_bound{limit="queries-in-flight-per-client"}', 4, 'a bound without use'],
     ['namegate_limit_hits_total{limit="pairs"}', 3, 'hits'],
     ['namegate_endpoints', 1, 'endpoints'],
+    ['namegate_endpoint_dns_queries_total{endpoint="shop",verdict="answered"}', 2, 'by endpoint'],
+    ['namegate_endpoint_dns_queries_total{endpoint="shop",verdict="denied"}', 0, 'from the start'],
+    ['namegate_endpoint_packets_reported_total{endpoint="shop",verdict="dropped"}', 1, 'packets'],
+    ['namegate_endpoint_packets_reported_total{endpoint="(other)",verdict="dropped"}', 0, 'rest'],
+    ['namegate_endpoint_series_left_out', 0, 'all have their own'],
     ['namegate_names', 0, 'no name yet'],
     ['namegate_build_info{version="1.2.3"}', 1, 'version'],
   ]
@@ -138,7 +143,7 @@ test('Metrics leave intercept_in_force out where no listener intercepts', async 
   }
 })
 
-test('Metrics never show a name, an endpoint or an address that a client brought', async (t) => {
+test('Metrics never show a name or an address that a client brought, and quote the names of endpoints', async (t) => {
   const hostile = ['evil\\010namegate_x\\0321.example', 'a\\034\\125.example', 'x'.repeat(60)]
   const node = new Node()
   node.setEndpoints([mkEndpoint('shop"} 1\nnamegate_evil', ['10.99.0.1'])])
@@ -148,18 +153,39 @@ test('Metrics never show a name, an endpoint or an address that a client brought
   const { id } = node.endpoint('shop"} 1\nnamegate_evil')
   for (const name of hostile) node.learn(id, name, ['203.0.113.77'])
   const { samples } = await expose(t, sources)
-  assert.deepEqual([...samples.keys()], [...quiet.samples.keys()], 'the same series as before')
-  assert.doesNotMatch([...samples.keys()].join('\n'), /evil|shop|203\.0\.113|10\.99/)
+  const own = (exposed: ReadonlyMap<string, number>) =>
+    [...exposed.keys()].filter((key) => key.startsWith('namegate_'))
+  assert.deepEqual(own(samples), own(quiet.samples), 'the same series as before')
+  const quoted = String.raw`endpoint="shop\"} 1\nnamegate_evil"`
+  const rest = [...samples.keys()].map((key) => key.replace(quoted, 'endpoint=""'))
+  assert.doesNotMatch(rest.join('\n'), /evil|shop|203\.0\.113|10\.99/)
+  assert.equal(samples.get(`namegate_endpoint_dns_queries_total{${quoted},verdict="answered"}`), 2)
 })
 
 test('Metrics of the process are plausible', async (t) => {
-  const { samples } = await expose(t, mkSources(mkNode()))
-  const value = (key: string) => samples.get(`namegate_process_${key}`) ?? -1
-  assert.ok(value('resident_memory_bytes') > 10e6)
-  assert.ok(value('cpu_seconds_total{mode="user"}') > 0)
-  assert.ok(value('uptime_seconds') > 0)
-  const [median, worst] = ['0.5', '1'].map((q) =>
-    value(`event_loop_delay_seconds{statistic="${q}"}`),
-  )
-  assert.ok(median !== undefined && worst !== undefined && median >= 0 && median <= worst)
+  const sources = mkSources(mkNode())
+  const metrics = new Metrics(METRICS, () => sources)
+  t.after(() => metrics.stop())
+  await metrics.expose()
+  const { samples } = readExposition(await metrics.expose())
+  const value = (key: string) => samples.get(key) ?? -1
+  const atLeast: readonly (readonly [key: string, least: number, reason: string])[] = [
+    ['process_resident_memory_bytes', 10e6, 'Node.js needs more than 10 MB'],
+    ['process_virtual_memory_bytes', value('process_resident_memory_bytes'), 'all of it'],
+    ['process_heap_bytes', 1e6, 'the data segment'],
+    ['process_cpu_user_seconds_total', 0.01, 'time since the start'],
+    ['process_cpu_seconds_total', value('process_cpu_user_seconds_total'), 'with the kernel'],
+    ['process_start_time_seconds', 1.7e9, 'seconds since the epoch'],
+    ['process_open_fds', 3, 'the standard streams'],
+    ['process_max_fds', value('process_open_fds'), 'the limit'],
+    ['nodejs_heap_size_used_bytes', 1e6, 'the heap of JavaScript'],
+    ['nodejs_heap_size_total_bytes', value('nodejs_heap_size_used_bytes'), 'all of the heap'],
+    ['nodejs_heap_space_size_used_bytes{space="old"}', 1e5, 'one space of the heap'],
+    ['nodejs_eventloop_lag_p50_seconds', 0, 'percentiles'],
+    ['nodejs_eventloop_lag_max_seconds', 0, 'the longest delay'],
+    ['nodejs_gc_duration_seconds_count{kind="minor"}', 0, 'garbage collections'],
+    [`nodejs_version_info{version="${process.version}"}`, 1, 'version'],
+  ]
+  for (const [key, least, reason] of atLeast)
+    assert.ok(value(key) >= least, `${key} ${value(key)} is at least ${least}: ${reason}`)
 })

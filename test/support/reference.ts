@@ -5,7 +5,9 @@ import { COMMANDS } from '../../src/cli/commands.ts'
 import { helpOf } from '../../src/cli/reference.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
 import { METRICS } from '../../src/daemon/metrics.ts'
-import { metricType, PREFIX } from '../../src/telemetry/metrics.ts'
+import { labelsOf, metricType, type Metric } from '../../src/telemetry/metric-table.ts'
+import { PREFIX } from '../../src/telemetry/metrics.ts'
+import { PROCESS_METRICS } from '../../src/telemetry/process-metrics.ts'
 import { ADMIN_TYPES, adminTypes } from './admin-types.ts'
 import { API_PAGE, apiPage } from './api-page.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
@@ -73,17 +75,19 @@ function sentence(words: string): string {
 }
 
 function metricsPage(): string {
-  const rows = Object.entries(METRICS)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, metric]) => [
-      code(PREFIX + name),
-      metricType(name, metric),
-      metric.label === undefined ? '' : code(metric.label),
-      metric.help,
-    ])
+  const row = <Sources>(name: string, metric: Metric<Sources>): readonly string[] => [
+    code(name),
+    metricType(name, metric),
+    labelsOf(metric).map(code).join(', '),
+    metric.help,
+  ]
+  const rows = [
+    ...Object.entries(METRICS).map(([name, metric]) => row(PREFIX + name, metric)),
+    ...Object.entries(PROCESS_METRICS).map(([name, metric]) => row(name, metric)),
+  ].toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))
   const intro =
     'Every metric of `/metrics`. Some metrics appear only if their part runs, such as those of the state folder. The values of labels come\n' +
-    'from fixed lists or from the configuration, never from a client. `deploy/prometheus/` has alerts.'
+    'from fixed lists, from the configuration or from the endpoints, never from a client. `deploy/prometheus/` has alerts.'
   return page('Metrics', intro, table(['metric', 'type', 'label', 'meaning'], rows))
 }
 

@@ -10,6 +10,7 @@ import {
   type FlowDetails,
   type PacketFlow,
 } from './flow-kinds.ts'
+import { EndpointVerdicts } from './endpoint-verdicts.ts'
 import { FlowNames } from './flow-names.ts'
 
 export const FLOW_CAPACITY = 65_536
@@ -23,6 +24,8 @@ const POLICY_LOST = FLOW_KINDS.indexOf('policy-lost')
 const EXPIRED_USE = FLOW_KINDS.indexOf('expired-use')
 
 export class FlowRing {
+  /** Counts of all flows by endpoint, including those that the ring no longer has. */
+  readonly verdicts = new EndpointVerdicts()
   readonly #times = new Float64Array(FLOW_CAPACITY)
   readonly #kinds = new Uint8Array(FLOW_CAPACITY)
   readonly #outcomes = new Uint8Array(FLOW_CAPACITY)
@@ -167,6 +170,7 @@ export class FlowRing {
   #begin(time: number, kind: number, endpoint: number, family: number): number {
     const at = this.#count++ % FLOW_CAPACITY
     if (this.#onNext !== undefined) this.#wakeReader()
+    this.verdicts.add(kind, endpoint)
     this.#times[at] = time
     this.#kinds[at] = kind
     this.#endpoints[at] = endpoint

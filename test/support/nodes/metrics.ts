@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict'
 import { Histogram } from '../../../src/core/tables/histogram.ts'
 import type { MetricsSources } from '../../../src/daemon/metrics-sources.ts'
+import { EndpointVerdicts } from '../../../src/flows/record/endpoint-verdicts.ts'
+import { FLOW_KINDS } from '../../../src/flows/record/flow-kinds.ts'
 import { AnswerTimes } from '../../../src/proxy/pipeline/answer-times.ts'
 import { FakeClock } from '../fake-clock.ts'
 import type { Node } from './node.ts'
@@ -12,6 +14,16 @@ import type { Node } from './node.ts'
 function ones<Name extends string>(...names: readonly Name[]): Record<Name, number> {
   const counters = Object.fromEntries(names.map((name) => [name, 1]))
   return counters as Record<Name, number>
+}
+
+/** Counts 2 answers and 1 dropped packet of each endpoint of the node. */
+function mkVerdicts(node: Node): EndpointVerdicts {
+  const verdicts = new EndpointVerdicts()
+  verdicts.keep(node.endpoints.registry)
+  for (const { id } of node.endpoints.registry)
+    for (const kind of ['answered', 'answered', 'drop'] as const)
+      verdicts.add(FLOW_KINDS.indexOf(kind), id)
+  return verdicts
 }
 
 function mkTimes(...milliseconds: readonly number[]): Histogram {
@@ -34,6 +46,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     version: '1.2.3',
     core: node.core,
     proxy: mkProxy(),
+    flows: { verdicts: mkVerdicts(node) },
     emptyDenies: { texts: ['a', 'b'] },
     adoption: { counters: ones('endpoints', 'flows', 'notTaken') },
     interception: { counters: ones('repairs'), isInForce: true },
@@ -167,7 +180,7 @@ export function readExposition(text: string): Exposed {
     if (line === '') continue
     const comment = /^# (HELP|TYPE) ([a-z_][a-z0-9_]*) (.+)$/.exec(line)
     const sample =
-      /^([a-z_][a-z0-9_]*(?:\{[a-z_]+="[^"\\\n]*"(?:,[a-z_]+="[^"\\\n]*")*\})?) (-?[0-9.e+-]+|NaN|\+Inf)$/.exec(
+      /^([a-z_][a-z0-9_]*(?:\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(?:,[a-z_]+="(?:[^"\\\n]|\\["\\n])*")*\})?) (-?[0-9.e+-]+|NaN|\+Inf)$/.exec(
         line,
       )
     if (comment !== null) {
