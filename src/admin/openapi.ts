@@ -3,7 +3,8 @@
 import { z } from 'zod'
 import { UNIONS } from './flow-schemas.ts'
 import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
-import { OPERATIONS, type Operation, type Parameter, type SchemaName } from './operations.ts'
+import { OPERATIONS, type Operation, type SchemaName } from './operations.ts'
+import type { Parameter } from './parameters.ts'
 import { PROBLEM_TYPE, PROBLEMS } from './problems.ts'
 import { SCHEMAS } from './shapes.ts'
 

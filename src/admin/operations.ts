@@ -2,17 +2,10 @@
 // to a daemon and compares the answers with the document.
 
 import type { UNIONS } from './flow-schemas.ts'
+import { FLOW_PARAMETERS, ONE, query, TEXT, WHOLE, type Parameter } from './parameters.ts'
 import type { SCHEMAS } from './shapes.ts'
 
 export type SchemaName = keyof typeof SCHEMAS | keyof typeof UNIONS
-
-export interface Parameter {
-  readonly name: string
-  readonly in: 'query' | 'path' | 'header'
-  readonly about: string
-  /** JSON Schema of the value. */
-  readonly schema: object
-}
 
 /** The body of a 200 answer: a list of objects, one object, or one object in each line. */
 export type AnswerSchema =
@@ -31,14 +24,6 @@ export interface Operation {
   readonly answer: AnswerSchema
   /** Statuses of problems beside 406 and 500, which every operation has, and 400, 413 and 415, which every body has. */
   readonly problems?: readonly number[]
-}
-
-const TEXT = { type: 'string' } as const
-const WHOLE = { type: 'integer', minimum: 0 } as const
-const ONE = { type: 'string', enum: ['1'] } as const
-
-function query(name: string, about: string, schema: object): Parameter {
-  return { name, in: 'query', about, schema }
 }
 
 const NAME: Parameter = { name: 'name', in: 'path', about: 'Name of the resource', schema: TEXT }
@@ -94,12 +79,9 @@ const READS: readonly Operation[] = [
     id: 'getFlows',
     method: 'get',
     path: '/v1/flows',
-    summary: 'Returns the latest flows, one in each line',
-    parameters: [
-      query('follow', '`1`: continue with new flows', ONE),
-      query('verdict', 'Only flows with this verdict or kind', TEXT),
-      query('last', 'Only the last so many flows', { ...WHOLE, maximum: 999_999_999 }),
-    ],
+    summary:
+      'Returns the latest flows, one in each line. Values of one filter are alternatives, and a flow must match every filter. A filter that can match no flow is refused',
+    parameters: FLOW_PARAMETERS,
     answer: { lines: 'Flow' },
     problems: [400],
   },

@@ -6,13 +6,13 @@ import { explainBody } from './explain.ts'
 import { openApi } from './openapi.ts'
 import { parseAudit, parseMode, readJson, type BadRequest } from './requests.ts'
 import { changeResource, RESOURCE_PATH } from './resources.ts'
+import { readFlowQuery } from './flow-query.ts'
 import { keptLines, type FlowQuery } from './flow-stream.ts'
 import { accepts, JSON_TYPE, LINES_TYPE } from './negotiation.ts'
 import type { Problem, ProblemKind } from './problems.ts'
 import type { AdminState } from './state.ts'
 import { datapathRows } from './views/datapath.ts'
 import { endpointRows, resourceRows } from './views/endpoints.ts'
-import { FLOW_FILTERS } from './views/flows.ts'
 import { identityRows, ipcacheRows } from './views/ipcache.ts'
 import { nameRows } from './views/names.ts'
 import { policyRows } from './views/policies.ts'
@@ -175,19 +175,9 @@ function detach(state: AdminState): Answer {
   return object({ detached: true })
 }
 
-function flows({ flows: ring }: AdminState, query: URLSearchParams): Answer {
-  const filter = query.get('verdict') ?? undefined
-  if (filter !== undefined && !FLOW_FILTERS.includes(filter)) {
-    return failure(
-      'invalid-request',
-      `verdict ${JSON.stringify(filter)}: expected ${FLOW_FILTERS.join(', ')}`,
-    )
-  }
-  const last = query.get('last')
-  if (last !== null && !/^\d{1,9}$/.test(last))
-    return failure('invalid-request', 'last: expected a number')
-  const since = last === null ? 0 : Math.max(0, ring.count - Number(last))
-  return { kind: 'flows', query: { follow: query.get('follow') === '1', filter, since } }
+function flows(state: AdminState, query: URLSearchParams): Answer {
+  const read = readFlowQuery(state, query)
+  return read.kind === 'ok' ? { kind: 'flows', query: read.value } : badRequest(read)
 }
 
 function keptFlows(state: AdminState, query: URLSearchParams): Answer {

@@ -27,6 +27,10 @@ const VERDICTS: Readonly<Record<FlowKind, FlowVerdict>> = {
   'expired-use': 'event',
 }
 
+export function verdictOf(kind: FlowKind): FlowVerdict {
+  return VERDICTS[kind]
+}
+
 /** Shown as the client of questions that namegate asked itself: by `namegate ask --as` or by `dns.prewarm`. */
 const OWN_CLIENT = 'namegate'
 

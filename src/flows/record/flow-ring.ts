@@ -2,12 +2,14 @@
 // been dropped without audit. A second ring, of octets, holds the names (flow-names.ts). The pipeline and the reader of datapath events
 // write flows here. A full ring costs about 5 MiB, an empty ring nothing. Adding a flow allocates nothing.
 
+import { commonBits } from '../../core/ip.ts'
 import {
   FLOW_KINDS,
   OUTCOMES,
   type DnsFlow,
   type ExpiredUse,
   type FlowDetails,
+  type FlowKind,
   type PacketFlow,
 } from './flow-kinds.ts'
 import { EndpointVerdicts } from './endpoint-verdicts.ts'
@@ -133,6 +135,37 @@ export class FlowRing {
 
   timeOf(number: number): number {
     return this.#times[number % FLOW_CAPACITY]!
+  }
+
+  kindOf(number: number): FlowKind {
+    return FLOW_KINDS[this.#kinds[number % FLOW_CAPACITY]!] ?? 'drop'
+  }
+
+  endpointOf(number: number): number {
+    return this.#endpoints[number % FLOW_CAPACITY]!
+  }
+
+  familyOf(number: number): number {
+    return this.#families[number % FLOW_CAPACITY]!
+  }
+
+  protocolOf(number: number): number {
+    return this.#protocols[number % FLOW_CAPACITY]!
+  }
+
+  /** Returns the port of a packet. For other flows the result has no meaning. */
+  portOf(number: number): number {
+    return this.#ports[number % FLOW_CAPACITY]!
+  }
+
+  /** Returns the names of the peer of a packet. */
+  namesOf(number: number): readonly string[] {
+    return this.#names[number % FLOW_CAPACITY] ?? NO_NAMES
+  }
+
+  /** Returns how many leading bits the peer's or client's address has in common with 16 other octets, at most `limit`. */
+  peerBits(number: number, octets: Uint8Array, limit: number): number {
+    return commonBits(this.#peers, (number % FLOW_CAPACITY) * 16, octets, 0, limit)
   }
 
   /** Returns the reason. For packets, the names of the peer follow. */

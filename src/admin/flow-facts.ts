@@ -1,0 +1,72 @@
+// FlowFacts is what a filter can ask about one flow. RingFacts reads it from the ring without making an object for each flow.
+
+import { endpointId } from '../core/ids.ts'
+import type { Prefix } from '../core/ip.ts'
+import { NAME_OCTETS_MAX, parseName } from '../core/name.ts'
+import type { FlowKind } from '../flows/record/flow-kinds.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
+import { matches, type Pattern } from '../policy/match/pattern.ts'
+import type { AdminState } from './state.ts'
+
+export interface FlowFacts {
+  readonly kind: FlowKind
+  /** The name of the endpoint. Null if no endpoint is known. */
+  readonly endpoint: string | null
+  /** The IP protocol of a packet. */
+  readonly protocol: number
+  /** The port of a packet. */
+  readonly port: number
+  /** True if the flow has the name of a question, or one of the names of its peer matches. */
+  hasName(pattern: Pattern): boolean
+  /** True if the address of the peer or client is inside the prefix. */
+  isInside(prefix: Prefix): boolean
+}
+
+/** Shows the flow `number` of the ring. The number must be at least `oldest` and less than `count`. */
+export class RingFacts implements FlowFacts {
+  number = 0
+  readonly #ring: FlowRing
+  readonly #registry: AdminState['endpoints']['registry']
+  readonly #name = new Uint8Array(NAME_OCTETS_MAX)
+
+  constructor({ flows, endpoints }: Pick<AdminState, 'flows' | 'endpoints'>) {
+    this.#ring = flows
+    this.#registry = endpoints.registry
+  }
+
+  get kind(): FlowKind {
+    return this.#ring.kindOf(this.number)
+  }
+
+  get endpoint(): string | null {
+    return this.#registry.get(endpointId(this.#ring.endpointOf(this.number)))?.name ?? null
+  }
+
+  get protocol(): number {
+    return this.#ring.protocolOf(this.number)
+  }
+
+  get port(): number {
+    return this.#ring.portOf(this.number)
+  }
+
+  hasName(pattern: Pattern): boolean {
+    const { kind } = this
+    if (kind === 'drop' || kind === 'audit')
+      return anyMatches(pattern, this.#ring.namesOf(this.number))
+    return this.#ring.copyName(this.number, this.#name) > 0 && matches(pattern, this.#name)
+  }
+
+  isInside({ family, octets, length }: Prefix): boolean {
+    if (this.#ring.familyOf(this.number) !== family) return false
+    return this.#ring.peerBits(this.number, octets, length) === length
+  }
+}
+
+/** True if one of the names, as text, matches. */
+export function anyMatches(pattern: Pattern, names: readonly string[]): boolean {
+  return names.some((text) => {
+    const parsed = parseName(text)
+    return parsed.kind === 'ok' && matches(pattern, parsed.name)
+  })
+}
