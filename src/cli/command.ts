@@ -11,6 +11,16 @@ import { helpOf, usageOf, type CommandTexts } from './reference.ts'
 export interface CommandOutput {
   stdout(text: string): void
   stderr(text: string): void
+  /** The terminal that shows stdout. Undefined if stdout is no terminal. */
+  readonly terminal?: Terminal | undefined
+}
+
+/** A terminal, for commands that fit their text to it or write the same place again. */
+export interface Terminal {
+  readonly columns: number
+  readonly rows: number
+  /** Calls `run` when the user ends the command, such as with Ctrl-C. The command then ends itself. */
+  onInterrupt(run: () => void): void
 }
 
 /** A command as main.ts calls it. It receives arguments and returns the exit code. */
@@ -46,8 +56,15 @@ export interface ParsedArguments {
   readonly lists: ReadonlyMap<string, readonly string[]>
   /** Names of the flags that were given. */
   readonly flags: ReadonlySet<string>
+  /** All options in the order in which they were given. A flag has the value undefined. */
+  readonly given: readonly GivenOption[]
   /** Writes the reason and the usage of the command. Returns exit code 2. */
   readonly wrong: (reason: string) => number
+}
+
+export interface GivenOption {
+  readonly name: string
+  readonly value: string | undefined
 }
 
 /** Options that every command accepts. */
@@ -56,6 +73,7 @@ const COMMON: NonNullable<ParseArgsConfig['options']> = {
   config: { type: 'string' },
   output: { type: 'string', short: 'o' },
 }
+const JSON_ONLY: readonly string[] = ['json']
 
 /** Returns the command as a function. The function also writes the command's help, and reports wrong options. */
 export function commandOf(spec: CommandSpec): Command {
@@ -68,7 +86,7 @@ export function commandOf(spec: CommandSpec): Command {
 
 /**
  * Reads arguments. For `--help` it writes the help and returns exit code 0. For wrong use it writes the reason and returns exit code 2.
- * The only value of `-o` is `json`.
+ * The values of `-o` are `json`, or those that the command lists.
  */
 function readArguments(
   args: readonly string[],
@@ -78,11 +96,12 @@ function readArguments(
   const wrong = (reason: string): number => usageError(reason, spec, output)
   const options = { ...COMMON, ...parseOptionsOf(spec) }
   try {
-    const { positionals, values } = parseArgs({
+    const { positionals, values, tokens } = parseArgs({
       args: [...args],
       options,
       allowPositionals: true,
       strict: true,
+      tokens: true,
     })
     const texts = new Map<string, string>()
     const lists = new Map<string, readonly string[]>()
@@ -90,16 +109,20 @@ function readArguments(
     for (const [name, value] of Object.entries(values)) {
       if (typeof value === 'string') texts.set(name, value)
       else if (value === true) flags.add(name)
-      else if (Array.isArray(value)) lists.set(name, value.map(String))
+      else if (Array.isArray(value) && value[0] !== true) lists.set(name, value.map(String))
     }
     if (flags.has('help')) {
       output.stdout(helpOf(spec))
       return EXIT_OK
     }
+    const given = tokens.flatMap((token) =>
+      token.kind === 'option' ? [{ name: token.name, value: token.value }] : [],
+    )
     const format = texts.get('output')
-    if (format === undefined || format === 'json')
-      return { positionals, texts, lists, flags, wrong }
-    return wrong(`-o: found ${format}, expected json`)
+    const formats = spec.options['output']?.value?.split('|') ?? JSON_ONLY
+    if (format === undefined || formats.includes(format))
+      return { positionals, texts, lists, flags, given, wrong }
+    return wrong(`-o: found ${format}, expected ${formats.join(', ')}`)
   } catch (error) {
     const reason = messageOf(error).split('. ')[0] ?? ''
     return wrong(reason + nearestOption(reason, Object.keys(options)))
@@ -108,11 +131,11 @@ function readArguments(
 
 function parseOptionsOf({ options }: CommandTexts): NonNullable<ParseArgsConfig['options']> {
   return Object.fromEntries(
-    Object.entries(options).map(([name, { kind, short }]) => [
+    Object.entries(options).map(([name, { kind, short, isRepeated }]) => [
       name,
       {
         type: kind === 'flag' ? ('boolean' as const) : ('string' as const),
-        multiple: kind === 'list',
+        multiple: kind === 'list' || isRepeated === true,
         ...(short === undefined ? {} : { short }),
       },
     ]),

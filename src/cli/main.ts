@@ -15,6 +15,7 @@ import {
   EXIT_USAGE,
   type Command,
   type CommandOutput,
+  type Terminal,
 } from './command.ts'
 
 /** Runs the command that `find` returns, and returns the exit code. Writes errors of `find` and of the command to stderr. */
@@ -36,6 +37,22 @@ export async function runCommand(
 const processOutput: CommandOutput = {
   stdout: (text) => void process.stdout.write(text, failed),
   stderr: (text) => void process.stderr.write(text),
+  get terminal() {
+    return process.stdout.isTTY ? processTerminal : undefined
+  },
+}
+
+/** The size that a terminal without a known size is taken for. */
+const [COLUMNS, ROWS] = [80, 24]
+
+const processTerminal: Terminal = {
+  get columns() {
+    return process.stdout.columns || COLUMNS
+  },
+  get rows() {
+    return process.stdout.rows || ROWS
+  },
+  onInterrupt: (run) => void process.once('SIGINT', run).once('SIGTERM', run),
 }
 
 /** Resolves when the kernel has everything that was written to stdout. If the kernel refuses a write, the process ends instead. */

@@ -7,6 +7,8 @@ export interface CommandOption {
   /** The word for the value in help, such as FILE. Undefined for a flag. */
   readonly value?: string
   readonly short?: string
+  /** True for a flag that can be given several times. */
+  readonly isRepeated?: boolean
   readonly about: string
 }
 
@@ -146,7 +148,7 @@ function rowsOf(specs: readonly CommandTexts[]): string {
 
 /** Returns the shared options of a command, which its synopsis leaves out. */
 function sharedOptions({ options: { output, config, socket } }: CommandTexts): string {
-  const json = output === undefined ? '' : ' [-o json]'
+  const json = output === undefined ? '' : ` [-o ${output.value ?? 'json'}]`
   if (socket !== undefined) return `${json} [--config FILE | --socket PATH]`
   return config === undefined || config.about === UNUSED ? json : `${json} [--config FILE]`
 }
@@ -166,7 +168,7 @@ function optionsText({ options }: CommandTexts): string {
 }
 
 function label(name: string, { short, value }: CommandOption): string {
-  if (name === 'output') return '-o json'
+  if (name === 'output') return `-o ${value ?? 'json'}`
   const long = `${short === undefined ? '' : `-${short}, `}--${name}`
   return value === undefined ? long : `${long} ${value}`
 }

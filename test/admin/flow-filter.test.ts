@@ -16,7 +16,10 @@ function mkLab() {
   const { flows } = state
   flows.addDns(0, mkDnsFlow('WWW.x.test', { kind: 'answered', endpoint: 1 }))
   flows.addDns(1, mkDnsFlow('evil.test', { kind: 'denied', endpoint: 2, from: '10.0.0.2' }))
-  flows.addDns(2, mkDnsFlow('x.test', { kind: 'unknown-client', endpoint: 0, from: '2001:db8::7' }))
+  flows.addDns(
+    2,
+    mkDnsFlow('x.test', { kind: 'unknown-client', endpoint: 0, family: 6, from: '2001:db8::7' }),
+  )
   const packet = { endpoint: 1, family: 4, identity: 9, rule: 0, reason: 'policy' }
   const peer = prefixOf('198.18.0.9').octets
   const names = ['a.x.test', 'b.test']

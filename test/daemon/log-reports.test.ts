@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { flowView, keptText } from '../../src/admin/views/flows.ts'
-import { formatFlow } from '../../src/cli/commands/flows.ts'
+import { formatFlow } from '../../src/cli/flows/flow-text.ts'
 import { reportExpiredUse } from '../../src/daemon/log-reports.ts'
 import { FlowTally } from '../../src/flows/flow-tally.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'

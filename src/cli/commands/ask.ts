@@ -22,7 +22,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { fieldsOf, listOf, rowsIn, textOf, type PartOf } from '../fields.ts'
-import { formatFlow, type FlowFields } from './flows.ts'
+import { formatFlow, type FlowFields } from '../flows/flow-text.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
 /** The size of the largest answer over UDP, in octets, so that packets are not fragmented (RFC 9715). */

@@ -2,7 +2,7 @@
 // called.
 
 import type { ParsedCommand } from '../command.ts'
-import { DAEMON_OPTIONS, flag, json, list, text } from './options.ts'
+import { COLOR, DAEMON_OPTIONS, flag, formats, json, list, text } from './options.ts'
 
 const DAEMON_CODES = '3 no daemon runs or it does not answer.'
 
@@ -71,24 +71,59 @@ datapath    entries that are enforced at present, read back from the datapath`,
 export const FLOWS: ParsedCommand = {
   name: 'flows',
   summary: 'print DNS decisions and dropped packets, recent ones and those on disk',
-  synopsis: ['flows [--follow] [--kept] [--since DURATION] [--verdict VERDICT] [--last N]'],
+  synopsis: ['flows [--follow] [--kept] [--since DURATION] [--last N] [[--not] FILTER VALUE]...'],
   about: `Prints flows, oldest first: DNS decisions, packets that were dropped or that audit allowed, and events. First come the flows
-kept on disk, where equal flows are one line with a count and the time of the last. Then come the last 65,536 flows, one line each.`,
+kept on disk, where equal flows are one line with a count and the time of the last. Then come the last 65,536 flows, one line each.
+
+Filters are --endpoint, --name, --address, --port, --protocol and --verdict. Values of one filter are alternatives, and a flow must
+match every filter. --not in front of a filter leaves out what the filter selects. A filter that no flow can match is an error.
+
+On a terminal, equal flows within a minute are one line with a count, and times are relative.`,
   options: {
-    follow: flag('continue with new flows; print the flows on disk only with --kept', 'f'),
+    follow: flag(
+      'continue with new flows, after the last 20; print the flows on disk only with --kept',
+      'f',
+    ),
     kept: flag('print all flows kept on disk; without --follow, print no others'),
     since: text('DURATION', 'only flows of the last DURATION, such as 10m, 24h, 7d'),
-    verdict: text(
+    last: text('N', 'only the last N of the 65,536 flows that match'),
+    endpoint: list('NAME', 'only flows of this endpoint'),
+    name: list(
+      'PATTERN',
+      'only this name, or names that match the pattern, as in policies: *.x.test, **.x.test',
+    ),
+    address: list(
+      'PREFIX',
+      'only flows whose client or peer has this address or is in this prefix',
+    ),
+    port: list('PORT', 'only packets to this port, or to a range of ports such as 8000-8100'),
+    protocol: list(
+      'P',
+      'only packets of tcp, udp, sctp, icmp, icmpv6 or a number; dns: DNS decisions',
+    ),
+    verdict: list(
       'VERDICT',
       'only this verdict (allow, deny, audit, error, event) or this kind (answered, denied, drop ...)',
     ),
-    last: text('N', 'only the last N of the 65,536 flows'),
-    output: json('one JSON object a line'),
+    not: { ...flag('leave out what the next filter selects'), isRepeated: true },
+    output: formats(
+      ['json', 'yaml', 'wide', 'compact'],
+      `json: one JSON object a line; yaml: one document a flow;
+wide: columns; compact: a line a flow (default)`,
+    ),
+    columns: text(
+      'A,B,...',
+      `columns to print, such as time,endpoint,name,count; an unknown name prints the list`,
+    ),
+    time: text('FORM', 'relative (default on a terminal), clock (with --follow) or absolute'),
+    color: COLOR,
+    'no-fold': flag('print equal flows one by one on a terminal, too'),
     ...DAEMON_OPTIONS,
   },
   exitCodes: `0 ok, 2 wrong use, ${DAEMON_CODES}`,
   examples: [
     'namegate flows --follow --verdict deny',
+    "namegate flows --endpoint shop --name '**.example.com' --not --verdict allow",
     'namegate flows --kept --since 24h --verdict audit',
     `namegate flows -o json | jq -r 'select(.kind == "denied") | .name' | sort | uniq -c`,
   ],

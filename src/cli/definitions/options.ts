@@ -22,6 +22,17 @@ export function json(about: string): CommandOption {
   return { kind: 'text', value: 'json', short: 'o', about }
 }
 
+/** Returns the option `-o` with several values. */
+export function formats(values: readonly string[], about: string): CommandOption {
+  return { kind: 'text', value: values.join('|'), short: 'o', about }
+}
+
+/** The option `--color` of commands that can write colours. */
+export const COLOR = text(
+  'WHEN',
+  'colours: auto (on a terminal, if NO_COLOR is not set), always, never',
+)
+
 /** The option `--config` of commands that read no configuration. */
 export const UNUSED_CONFIG = text('FILE', UNUSED)
 

@@ -1,6 +1,6 @@
 // A command run as a function, with what it wrote.
 
-import type { Command, CommandOutput } from '../../../src/cli/command.ts'
+import type { Command, CommandOutput, Terminal } from '../../../src/cli/command.ts'
 import { findCommand } from '../../../src/cli/commands.ts'
 
 export interface Ran {
@@ -15,12 +15,27 @@ export function namegate(name: string): Command {
 }
 
 export async function runCommand(command: Command, ...args: readonly string[]): Promise<Ran> {
+  return await runCommandOn(undefined, command, ...args)
+}
+
+/** Runs the command with stdout on a terminal. */
+export async function runCommandOn(
+  terminal: Terminal | undefined,
+  command: Command,
+  ...args: readonly string[]
+): Promise<Ran> {
   let [out, err] = ['', '']
   const output: CommandOutput = {
     stdout: (text) => void (out += text),
     stderr: (text) => void (err += text),
+    terminal,
   }
   return { code: await command(args, output), out, err }
+}
+
+/** A terminal of that width, on which nothing is ever interrupted. */
+export function mkTerminal(columns: number): Terminal {
+  return { columns, rows: 24, onInterrupt: () => undefined }
 }
 
 /** JSON that must be one object. */

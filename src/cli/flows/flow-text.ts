@@ -1,0 +1,109 @@
+// Formats a flow as one line for people, such as `2026-01-02T03:04:05.678Z deny  shop         A evil.test denied, client 10.0.0.1`. Every word
+// that comes from the daemon is clean before it gets a colour.
+
+import type {
+  DnsFlowShape,
+  ExpiredUseShape,
+  FlowRuleShape,
+  PacketFlowShape,
+  PolicyLostShape,
+} from '../../admin/flow-shapes.ts'
+import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { PLAIN, type Look, type Style } from '../style.ts'
+import { cleanCell } from '../table.ts'
+
+/** A flow of any kind. Flows that stand for equal flows also have `count` and `last`. */
+export type FlowFields = PartOf<DnsFlowShape> &
+  PartOf<PacketFlowShape> &
+  PartOf<PolicyLostShape> &
+  PartOf<ExpiredUseShape> & { readonly count?: unknown; readonly last?: unknown }
+
+export interface FlowLook {
+  readonly style: Style
+  /** Formats a time, which is RFC 3339. */
+  readonly time: (text: string) => string
+}
+
+const PLAIN_LOOK: FlowLook = { style: PLAIN, time: (text) => text }
+
+const LOOKS: ReadonlyMap<string, Look> = new Map([
+  ['allow', 'green'],
+  ['deny', 'red'],
+  ['audit', 'yellow'],
+  ['error', 'magenta'],
+  ['event', 'cyan'],
+])
+
+export function formatFlow(flow: FlowFields, { style, time }: FlowLook = PLAIN_LOOK): string {
+  const verdict = textOf(flow.verdict)
+  const rest = `${textOf(flow.endpoint).padEnd(12)} ${detailsOf(flow)}${repeated(flow, time)}`
+  return [
+    style(cleanCell(time(textOf(flow.time))), 'dim'),
+    inVerdictColour(style, verdict, verdict.padEnd(5)),
+    cleanCell(rest),
+  ].join(' ')
+}
+
+/** Returns the text in the colour of the verdict. */
+export function inVerdictColour(style: Style, verdict: string, text: string): string {
+  const look = LOOKS.get(verdict)
+  return look === undefined ? cleanCell(text) : style(cleanCell(text), look)
+}
+
+/** Returns `, 12 times until 2026-01-02T03:04:05.678Z` for a flow that stands for equal flows, else an empty text. */
+function repeated({ count, last }: FlowFields, time: FlowLook['time']): string {
+  if (typeof count !== 'number' || count <= 1) return ''
+  const shown = time(textOf(last))
+  return `, ${count} times${shown === textOf(last) ? ` until ${shown}` : `, last ${shown.trim()}`}`
+}
+
+function detailsOf(flow: FlowFields): string {
+  switch (flow.kind) {
+    case 'drop':
+    case 'audit':
+      return packetDetails(flow)
+    case 'lost':
+      return `${textOf(flow.count)} flows were not kept: too many at once`
+    case 'policy-lost':
+      return `lost its last policy: ${textOf(flow.policies)}`
+    case 'expired-use':
+      return `connected to ${textOf(flow.peer)}, ${textOf(flow.expired)} s after the TTL of ${textOf(flow.names)} was over`
+    case 'answered': {
+      const taught = flow.addresses === 1 ? '1 address' : `${textOf(flow.addresses)} addresses`
+      return `${question(flow)} ${textOf(flow.rcode)}, ${textOf(flow.outcome)}, ${taught}`
+    }
+    default: {
+      const why = typeof flow.reason === 'string' ? `: ${flow.reason}` : ''
+      return `${question(flow)} ${textOf(flow.kind)}${why}${byWhom(flow)}, client ${textOf(flow.client)}`
+    }
+  }
+}
+
+function question(flow: FlowFields): string {
+  return `${textOf(flow.type)} ${textOf(flow.name)}`
+}
+
+function packetDetails(flow: FlowFields): string {
+  const peer = textOf(flow.peer)
+  const to = peer.includes(':') ? `[${peer}]` : peer
+  const what = flow.kind === 'drop' ? 'dropped' : 'would be dropped'
+  const names = listOf(flow.names).map(textOf)
+  const named = names.length === 0 ? '' : ` (${names.join(', ')})`
+  const who = `identity ${textOf(flow.identity)} [${textOf(flow.labels)}]`
+  return `${textOf(flow.protocol)} ${to}:${textOf(flow.port)}${named} ${what}: ${textOf(flow.reason)}${byWhom(flow)}; ${who}`
+}
+
+function byWhom(flow: FlowFields): string {
+  const rules = formatRules(flow.rules)
+  return rules === '' ? '' : ` by ${rules}`
+}
+
+/** Returns `default/web (web.yaml:12)`: the rules that denied the packet or query, or would have denied it. Empty without a rule. */
+export function formatRules(rules: unknown): string {
+  return listOf(rules)
+    .map((rule) => {
+      const { policy, file, line }: PartOf<FlowRuleShape> = fieldsOf(rule)
+      return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
+    })
+    .join(', ')
+}

@@ -1,0 +1,57 @@
+// KeptFacts shows a flow of the daemon's JSON to a filter, so that flows that are kept on disk are filtered as the daemon filters its ring.
+
+import { anyMatches, type FlowFacts } from '../../admin/flow-facts.ts'
+import { containsPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
+import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
+import type { Pattern } from '../../policy/match/pattern.ts'
+import { listOf, numberOf } from '../fields.ts'
+import type { FlowFields } from './flow-text.ts'
+
+const PROTOCOL_NUMBERS: ReadonlyMap<unknown, number> = new Map([
+  ['TCP', TCP],
+  ['UDP', UDP],
+  ['SCTP', SCTP],
+])
+
+export class KeptFacts implements FlowFacts {
+  readonly #flow: FlowFields
+  readonly kind: FlowKind
+
+  private constructor(flow: FlowFields, kind: FlowKind) {
+    this.#flow = flow
+    this.kind = kind
+  }
+
+  /** Returns undefined for a line that is no flow, such as the count of flows that were lost. */
+  static of(flow: FlowFields): KeptFacts | undefined {
+    const kind = FLOW_KINDS.find((each) => each === flow.kind)
+    return kind === undefined ? undefined : new KeptFacts(flow, kind)
+  }
+
+  get endpoint(): string | null {
+    const { endpoint } = this.#flow
+    return typeof endpoint === 'string' ? endpoint : null
+  }
+
+  get protocol(): number {
+    const { protocol } = this.#flow
+    return PROTOCOL_NUMBERS.get(protocol) ?? (typeof protocol === 'string' ? Number(protocol) : 0)
+  }
+
+  get port(): number {
+    return numberOf(this.#flow.port)
+  }
+
+  hasName(pattern: Pattern): boolean {
+    const { name, names } = this.#flow
+    const texts = [name, ...listOf(names)].filter((each) => typeof each === 'string')
+    return anyMatches(pattern, texts)
+  }
+
+  isInside(prefix: Prefix): boolean {
+    const text = this.#flow.peer ?? this.#flow.client
+    const address = typeof text === 'string' ? parseAddress(text) : undefined
+    return address !== undefined && containsPrefix(prefix, address)
+  }
+}
