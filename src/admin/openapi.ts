@@ -31,11 +31,22 @@ export function openApi(version: string): object {
   }
 }
 
+const KNOWN_VERSION: Parameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  about: 'ETag of the version that the client has. If there is no other, the answer is 304',
+  schema: { type: 'string' },
+}
+const ETAG = { ETag: { description: 'Names the version', schema: { type: 'string' } } } as const
+
 function operationObject(operation: Operation): object {
-  const { id, summary, parameters = [], body, problems = [] } = operation
+  const { id, method, summary, body, problems = [] } = operation
+  const isCached = operation.etag === true && method === 'get'
+  const parameters = [...(operation.parameters ?? []), ...(isCached ? [KNOWN_VERSION] : [])]
   const content = body === undefined ? undefined : { [JSON_TYPE]: { schema: ref(body) } }
   const statuses = [406, 500, ...problems, ...(body === undefined ? [] : [400, 413, 415])]
   const responses = new Map<number, object>([[200, answerObject(operation)]])
+  if (isCached) responses.set(304, { description: 'The client has this version', headers: ETAG })
   for (const status of statuses.toSorted((a, b) => a - b)) {
     responses.set(status, { $ref: `#/components/responses/${responseName(status)}` })
   }
@@ -52,7 +63,7 @@ function parameterObject({ name, in: place, about, schema }: Parameter): object 
   return { name, in: place, description: about, required: place === 'path', schema }
 }
 
-function answerObject({ answer }: Operation): object {
+function answerObject({ answer, etag }: Operation): object {
   if ('lines' in answer) {
     const content = { [LINES_TYPE]: { schema: ref(answer.lines) } }
     return { description: 'Done. The schema is that of one line', content }
@@ -63,7 +74,8 @@ function answerObject({ answer }: Operation): object {
       : 'one' in answer
         ? ref(answer.one)
         : { type: 'object' }
-  return { description: 'Done', content: { [JSON_TYPE]: { schema } } }
+  const headers = etag === true ? { headers: ETAG } : {}
+  return { description: 'Done', ...headers, content: { [JSON_TYPE]: { schema } } }
 }
 
 /** One response for each status of a problem. */

@@ -24,6 +24,8 @@ export interface Operation {
   readonly answer: AnswerSchema
   /** Statuses of problems beside 406 and 500, which every operation has, and 400, 413 and 415, which every body has. */
   readonly problems?: readonly number[]
+  /** The answer has the header ETag. A GET request with If-None-Match can get 304. */
+  readonly etag?: true
 }
 
 const NAME: Parameter = { name: 'name', in: 'path', about: 'Name of the resource', schema: TEXT }
@@ -39,7 +41,7 @@ const LISTS: readonly Operation[] = [
   listed('Name', 'names', 'Lists the names learned from answers, by endpoint'),
   listed('Prefix', 'ipcache', 'Lists the prefixes, with their identities, labels and owners'),
   listed('Identity', 'identities', 'Lists the identities in use'),
-  listed('Resource', 'resources', 'Lists the external resources'),
+  { ...listed('Resource', 'resources', 'Lists the external resources'), etag: true },
   listed('Entry', 'datapath', 'Lists the entries that the datapath enforces at present'),
 ]
 
@@ -101,6 +103,7 @@ const READS: readonly Operation[] = [
     path: '/v1/openapi.json',
     summary: 'Returns this document',
     answer: { any: 'object' },
+    etag: true,
   },
 ]
 
@@ -150,26 +153,52 @@ const CHANGES: readonly Operation[] = [
   },
 ]
 
+const CONDITIONS: readonly Parameter[] = [
+  {
+    name: 'If-Match',
+    in: 'header',
+    about: 'Change only this version, which an ETag names. `*`: change only what exists',
+    schema: TEXT,
+  },
+  {
+    name: 'If-None-Match',
+    in: 'header',
+    about: '`*`: change nothing that exists',
+    schema: TEXT,
+  },
+]
+
 const RESOURCE: readonly Operation[] = [
+  {
+    id: 'getResource',
+    method: 'get',
+    path: '/v1/resources/{name}',
+    summary: 'Returns an external resource',
+    parameters: [NAME],
+    answer: { one: 'Resource' },
+    problems: [400, 404],
+    etag: true,
+  },
   {
     id: 'setResource',
     method: 'put',
     path: '/v1/resources/{name}',
     summary:
       'Adds or changes an external resource. The response comes when the resource is in force and saved',
-    parameters: [NAME],
+    parameters: [NAME, ...CONDITIONS],
     body: 'ResourceBody',
     answer: { one: 'ResourceChange' },
-    problems: [409, 503],
+    problems: [409, 412, 503],
+    etag: true,
   },
   {
     id: 'removeResource',
     method: 'delete',
     path: '/v1/resources/{name}',
     summary: 'Removes an external resource',
-    parameters: [NAME],
+    parameters: [NAME, ...CONDITIONS.slice(0, 1)],
     answer: { one: 'ResourceChange' },
-    problems: [400, 404, 409, 503],
+    problems: [400, 404, 409, 412, 503],
   },
 ]
 

@@ -5,7 +5,7 @@ import { askBody } from './ask.ts'
 import { explainBody } from './explain.ts'
 import { openApi } from './openapi.ts'
 import { parseAudit, parseMode, readJson, type BadRequest } from './requests.ts'
-import { changeResource, RESOURCE_PATH } from './resources.ts'
+import { answerResource, RESOURCE_PATH } from './resources.ts'
 import { readFlowQuery } from './flow-query.ts'
 import { keptLines, type FlowQuery } from './flow-stream.ts'
 import { accepts, JSON_TYPE, LINES_TYPE } from './negotiation.ts'
@@ -23,11 +23,11 @@ import { differenceRows } from './views/verify.ts'
 import { waitRealized } from './wait.ts'
 
 export type Answer =
-  /** A list, which is streamed. */
-  | { readonly kind: 'rows'; readonly rows: Rows<object> }
+  /** A list, which is streamed. `etag`: the version of the answer, if it has one. */
+  | { readonly kind: 'rows'; readonly rows: Rows<object>; readonly etag?: string | undefined }
   /** One object, whose field `name` is a short list that takes long to make. */
   | { readonly kind: 'gathered'; readonly name: string; readonly rows: Rows<object> }
-  | { readonly kind: 'object'; readonly value: object }
+  | { readonly kind: 'object'; readonly value: object; readonly etag?: string | undefined }
   | { readonly kind: 'flows'; readonly query: FlowQuery }
   /** JSON lines, unchanged from disk. */
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
@@ -53,7 +53,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/names', (state) => rows(nameRows(state))],
   ['/v1/ipcache', (state) => rows(ipcacheRows(state))],
   ['/v1/identities', (state) => rows(identityRows(state))],
-  ['/v1/resources', (state) => rows(resourceRows(state))],
+  ['/v1/resources', (state) => ({ ...rows(resourceRows(state)), etag: state.resourceTag() })],
   ['/v1/datapath', (state) => rows(datapathRows(state))],
   ['/v1/status', (state, query) => status(state, query)],
   [
@@ -62,7 +62,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ],
   ['/v1/flows', (state, query) => flows(state, query)],
   ['/v1/flows/kept', (state, query) => keptFlows(state, query)],
-  ['/v1/openapi.json', (state) => object(openApi(state.version))],
+  ['/v1/openapi.json', (state) => document(state)],
 ])
 
 const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
@@ -107,7 +107,7 @@ export async function route(state: AdminState, request: IncomingMessage): Promis
 }
 
 function methodsOf(pathname: string): readonly string[] {
-  if (pathname.startsWith(RESOURCE_PATH)) return ['PUT', 'DELETE']
+  if (pathname.startsWith(RESOURCE_PATH)) return ['GET', 'PUT', 'DELETE']
   return [...(GET.has(pathname) ? ['GET'] : []), ...(POST.has(pathname) ? ['POST'] : [])]
 }
 
@@ -116,8 +116,10 @@ async function resource(
   pathname: string,
   request: IncomingMessage,
 ): Promise<Answer> {
-  const answer = await changeResource(state, pathname.slice(RESOURCE_PATH.length), request)
-  return answer.kind === 'ok' ? object(answer.value) : { kind: 'problem', problem: answer.problem }
+  const answer = await answerResource(state, pathname.slice(RESOURCE_PATH.length), request)
+  return answer.kind === 'ok'
+    ? { kind: 'object', value: answer.value, etag: answer.etag }
+    : { kind: 'problem', problem: answer.problem }
 }
 
 async function setMode(state: AdminState, request: IncomingMessage): Promise<Answer> {
@@ -187,7 +189,13 @@ function keptFlows(state: AdminState, query: URLSearchParams): Answer {
     : { kind: 'lines', lines: keptLines(state, older) }
 }
 
-function rows(list: Rows<object>): Answer {
+/** The document of this process. */
+function document({ startedAt, version }: AdminState): Answer {
+  const etag = `"${Math.round(startedAt).toString(36)}-${version}"`
+  return { kind: 'object', value: openApi(version), etag }
+}
+
+function rows(list: Rows<object>): Extract<Answer, { readonly kind: 'rows' }> {
   return { kind: 'rows', rows: list }
 }
 

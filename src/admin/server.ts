@@ -6,6 +6,7 @@ import { writeFlows } from './flow-stream.ts'
 import { SliceWriter, writeRows } from './json-stream.ts'
 import { listenOnSocket } from './listen.ts'
 import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
+import { isKnown } from './preconditions.ts'
 import { problemBody, PROBLEM_TYPE, PROBLEMS, type Problem } from './problems.ts'
 import { route, type Answer } from './routes.ts'
 import { StandingSocket, type OnRemoved } from './standing-socket.ts'
@@ -63,7 +64,11 @@ export class AdminServer {
     response.on('error', () => undefined)
     try {
       const answer = await route(state, request)
+      const etag = 'etag' in answer ? answer.etag : undefined
+      if (etag !== undefined) response.setHeader('etag', etag)
       if (answer.kind === 'problem') writeProblem(answer, request, response)
+      else if (request.method === 'GET' && etag !== undefined && isKnown(request.headers, etag))
+        response.writeHead(304)
       else await write(state, answer, response)
       response.end()
     } catch (error) {

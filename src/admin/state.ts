@@ -114,6 +114,9 @@ export interface AdminState {
     entries(): Iterable<EndpointEntry>
   }
   resources(): Iterable<ListedResource>
+  findResource(name: string): ListedResource | undefined
+  /** The ETag of a resource, or of the list of all resources without a name. Undefined if there is no such resource. */
+  resourceTag(name?: string): string | undefined
   policyFiles(): Iterable<PolicyFileState>
   /** Warnings about missing configured files, and about resources of the API that were left out. */
   sourceWarnings?(): readonly string[]

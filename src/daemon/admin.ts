@@ -112,9 +112,17 @@ function sourcesOf({
 
 function resourcesOf({
   sources: { apiResources },
-}: Daemon): Pick<AdminState, 'resources' | 'setResource' | 'removeResource'> {
+}: Daemon): Pick<
+  AdminState,
+  'resources' | 'findResource' | 'resourceTag' | 'setResource' | 'removeResource'
+> {
   return {
-    resources: () => apiResources.list(),
+    resources: () => apiResources.listed.all(),
+    findResource: (name) => apiResources.listed.find(name),
+    resourceTag: (name) => {
+      const { listed } = apiResources
+      return name === undefined ? listed.tag : listed.tagOf(name)
+    },
     setResource: (name, body) => apiResources.set(name, body),
     removeResource: (name) => apiResources.remove(name),
   }

@@ -23,6 +23,7 @@ export class ResourceControl {
   /** The resources of the files, in the order of the files. */
   #listed: readonly Resource[] = []
   #addresses = 0
+  #changes = 0
 
   constructor(options: { readonly core: CoreState }) {
     this.#facts = new ConfigFacts(options)
@@ -35,6 +36,15 @@ export class ResourceControl {
 
   get count(): number {
     return this.#known.size
+  }
+
+  /** How many resources were set or removed since the start. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  find(name: string): Resource | undefined {
+    return this.#known.get(name)
   }
 
   /** How many addresses and prefixes all resources have together. */
@@ -59,6 +69,7 @@ export class ResourceControl {
     const { name, addresses, labels } = resource
     const before = this.#known.get(name)
     this.#known.set(name, resource)
+    this.#changes++
     if (before !== undefined && sameMeaning(before, resource)) return true
     this.#addresses += addresses.length - (before?.addresses.length ?? 0)
     const wanted = addresses.map((prefix) => ({ prefix, labels }))
@@ -69,6 +80,7 @@ export class ResourceControl {
   remove(name: string): void {
     this.#addresses -= this.#known.get(name)?.addresses.length ?? 0
     this.#known.delete(name)
+    this.#changes++
     this.#facts.replace(OWNER_RESOURCE, name, [])
   }
 }

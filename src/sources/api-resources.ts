@@ -4,11 +4,7 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { formatPlace, type Position } from '../core/errors.ts'
-import type {
-  ListedResource,
-  ResourceControl,
-  ResourceOutcome,
-} from '../enforcement/resource-control.ts'
+import type { ResourceControl, ResourceOutcome } from '../enforcement/resource-control.ts'
 import { parseResourceObject, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
 import {
@@ -20,6 +16,7 @@ import {
   type ApiResource,
   type Boot,
 } from './api-resource.ts'
+import { ListedResources } from './listed-resources.ts'
 
 /** Stores resources over restarts. */
 export interface ResourceKeeper {
@@ -72,12 +69,17 @@ export class ApiResources {
   /** For each stored resource that is not in force, the reason. */
   readonly #leftOut = new Map<string, string>()
   #timer: { readonly at: number; readonly timer: Timer } | undefined
+  /** Every resource in force, also those of files. */
+  readonly listed: ListedResources
   #addresses = 0
   #refusals = 0
   #stopped = false
 
   constructor(options: ApiResourcesOptions) {
     this.#options = options
+    const { clock, control } = options
+    const own = (name: string): ApiResource | undefined => this.#byName.get(name)
+    this.listed = new ListedResources({ clock, control, own })
   }
 
   get records(): readonly ResourceRecord[] {
@@ -101,16 +103,6 @@ export class ApiResources {
 
   has(name: string): boolean {
     return this.#byName.has(name)
-  }
-
-  /** Lists every resource in force, with its origin. */
-  *list(): Iterable<ListedResource> {
-    for (const resource of this.#options.control.resources) {
-      const own = this.#byName.get(resource.name)
-      const origin = own === undefined ? 'file' : 'api'
-      const expires = own === undefined ? undefined : expiryOf(own, this.#options.clock)
-      yield { ...resource, origin, expires }
-    }
   }
 
   /** Restores the stored resources, before resources of files are in force. Leaves out and logs each invalid resource. */
@@ -210,6 +202,7 @@ export class ApiResources {
     }
     this.#addresses += resource.record.addresses.length - (before?.record.addresses.length ?? 0)
     this.#byName.set(name, resource)
+    this.listed.ends++
     if (resource.ttl === undefined) this.#mortal.delete(name)
     else this.#mortal.set(name, resource)
     return true

@@ -77,7 +77,15 @@ test('openApi makes a document that a validator of OpenAPI 3.1 accepts', async (
   assert.equal(validator.version, '3.1')
 })
 
-type Row = readonly [request: string, status: number, body: object | undefined, reason: string]
+type Row = readonly [
+  request: string,
+  status: number,
+  body: object | undefined,
+  reason: string,
+  headers?: Readonly<Record<string, string>>,
+]
+const ANY = { 'if-none-match': '*' } as const
+const OTHER = { 'if-match': '"x"' } as const
 
 const ROWS: readonly Row[] = [
   ['GET /v1/endpoints', 200, undefined, 'one endpoint'],
@@ -110,6 +118,15 @@ const ROWS: readonly Row[] = [
   ['PUT /v1/resources/vm', 200, { addresses: ['198.51.100.8'], ttl: '12h' }, 'with an end'],
   ['PUT /v1/resources/vm%2F2', 200, { addresses: ['198.51.100.9'] }, 'without an end'],
   ['GET /v1/resources', 200, undefined, 'resources of both origins'],
+  ['GET /v1/resources', 304, undefined, 'any version is known', ANY],
+  ['GET /v1/openapi.json', 304, undefined, 'any version is known', ANY],
+  ['GET /v1/resources/vm', 200, undefined, 'one resource'],
+  ['GET /v1/resources/vm', 304, undefined, 'any version is known', ANY],
+  ['GET /v1/resources/x', 404, undefined, 'no such resource'],
+  ['GET /v1/resources/%', 400, undefined, 'no encoded name'],
+  ['PUT /v1/resources/vm', 412, { addresses: ['198.51.100.8'] }, 'it exists', ANY],
+  ['PUT /v1/resources/vm', 412, { addresses: ['198.51.100.8'] }, 'another version', OTHER],
+  ['DELETE /v1/resources/vm', 412, undefined, 'another version', OTHER],
   ['PUT /v1/resources/vm', 400, { addresses: ['x'], ttl: 'y' }, 'two faults'],
   ['PUT /v1/resources/of-file', 409, { addresses: ['192.0.2.10'] }, 'it belongs to a file'],
   ['DELETE /v1/resources/vm', 200, undefined, 'it is removed'],
@@ -124,9 +141,10 @@ const ROWS: readonly Row[] = [
 
 test('every response of a running daemon is as its document says', async () => {
   const socketPath = folder.in('admin.sock')
-  for (const [request, status, body] of ROWS) {
+  for (const [request, status, body, , headers = {}] of ROWS) {
     const [method = '', path = ''] = request.split(' ')
-    await check(socketPath, method, path, status, body && { body: JSON.stringify(body) })
+    const given = body === undefined ? {} : { body: JSON.stringify(body) }
+    await check(socketPath, method, path, status, { ...given, headers })
   }
   let kept = ''
   await until('the refusal is on disk', async () => {
@@ -159,8 +177,8 @@ test('a problem has its type, its title and its place, and 405 names the methods
   const socketPath = folder.in('admin.sock')
   const answer = await http({ socketPath }, '/v1/resources/a?b=c', { method: 'POST', body: '{}' })
   assert.equal(answer.type, 'application/problem+json')
-  assert.equal(answer.headers.allow, 'PUT, DELETE')
-  const detail = '/v1/resources/a takes PUT, DELETE, found POST'
+  assert.equal(answer.headers.allow, 'GET, PUT, DELETE')
+  const detail = '/v1/resources/a takes GET, PUT, DELETE, found POST'
   assert.deepEqual(JSON.parse(answer.text), {
     type: 'urn:namegate:problem:method-not-allowed',
     title: 'The path has no such method',

@@ -119,7 +119,8 @@ test('AdminServer answers every path of its document, lists as JSON arrays', asy
   assert.ok(typeof paths === 'object' && paths !== null)
   for (const [path, methods] of Object.entries(paths)) {
     const { status } = await http({ socketPath }, path)
-    assert.equal(status, 'get' in Object(methods) ? 200 : 405, path)
+    const isThere = 'get' in Object(methods)
+    assert.equal(status, !isThere ? 405 : path.includes('{') ? 404 : 200, path)
   }
 })
 

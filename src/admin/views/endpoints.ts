@@ -1,5 +1,6 @@
 // Lists endpoints with their policies and the reason why an endpoint is not enforced, and external resources.
 
+import type { ListedResource } from '../../enforcement/resource-control.ts'
 import type { EndpointId } from '../../core/ids.ts'
 import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
@@ -78,14 +79,17 @@ function audits(state: AdminState, endpoint: Endpoint): readonly string[] {
 }
 
 export function* resourceRows(state: AdminState): Iterable<ResourceShape> {
-  for (const { name, addresses, labels, origin, expires } of state.resources()) {
-    yield {
-      name,
-      addresses: addresses.map(formatAddressOrPrefix),
-      labels: [...labels].sort(),
-      origin,
-      expires: expires === undefined ? null : formatTime(expires),
-    }
+  for (const resource of state.resources()) yield resourceRow(resource)
+}
+
+export function resourceRow(resource: ListedResource): ResourceShape {
+  const { name, addresses, labels, origin, expires } = resource
+  return {
+    name,
+    addresses: addresses.map(formatAddressOrPrefix),
+    labels: [...labels].sort(),
+    origin,
+    expires: expires === undefined ? null : formatTime(expires),
   }
 }
 

@@ -34,6 +34,8 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     releases: { count: 0 },
     endpoints: node.endpoints,
     resources: () => [],
+    findResource: () => undefined,
+    resourceTag: () => undefined,
     policyFiles: () => [
       { path: 'p.yaml', policies: node.policies.policies, state: 'in-force', faults: [] },
     ],
