@@ -131,7 +131,12 @@ static napi_value nl_reader(napi_env env, napi_callback_info info)
 		return number(env, -ENOMEM);
 	reader->last = &reader->first;
 	pthread_mutex_init(&reader->lock, NULL);
-	pthread_cond_init(&reader->changed, NULL);
+	/* The clock of nl_part. musl has no pthread_cond_clockwait. */
+	pthread_condattr_t steady;
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&reader->changed, &steady);
+	pthread_condattr_destroy(&steady);
 	reader->size = size;
 	reader->request = malloc(size);
 	reader->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
@@ -167,7 +172,7 @@ static napi_value nl_part(napi_env env, napi_callback_info info)
 	until.tv_nsec %= 1000000000L;
 	pthread_mutex_lock(&reader->lock);
 	while (!reader->first && !reader->over && result == 0)
-		result = -pthread_cond_clockwait(&reader->changed, &reader->lock, CLOCK_MONOTONIC, &until);
+		result = -pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
 	struct part *part = reader->first;
 	if (part) {
 		reader->first = part->next;
