@@ -1,43 +1,73 @@
 // Starts the program from one file that scripts/bundle.mjs made of it, with the code that V8 compiled then: `exec` from a
-// smaller one of its own, every other command from dist/main.bundle (docs/decisions/0016-…). Where the code is missing or
-// damaged, or another version of Node.js or other flags refuse it, V8 compiles anew: that takes longer and changes nothing else.
+// smaller one of its own, every other command from dist/main.bundle (docs/decisions/0016-…). Where the code is missing, damaged or
+// of another version of Node.js, V8 compiles anew, and keeps the code if it can (code-cache.cjs). With other flags V8 refuses the
+// code, and compiles anew at each start: that takes longer and changes nothing else.
 
 'use strict'
-const { readFileSync } = require('node:fs')
+const { existsSync, readdirSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
 const { crc32 } = require('node:zlib')
 
 const UNAVAILABLE = 3
-const program = join(__dirname, '../dist', process.argv[2] === 'exec' ? 'exec' : 'main')
+const root = join(__dirname, '..')
+const program = join(root, 'dist', process.argv[2] === 'exec' ? 'exec' : 'main')
 const filename = `${program}.bundle`
+refuseOtherMachines()
 load()(require, pathToFileURL(filename).href)
 
-/** The program as a function; ends the process when the file is none. */
+/** Returns the program as a function; ends the process when the file is none. */
 function load() {
   try {
     const source = readFileSync(filename)
-    const cachedData = codeOf(`${program}.cache`, source)
-    const start = new Script(source.latin1Slice(), { filename, cachedData }).runInThisContext()
+    const start = scriptOf(source).runInThisContext()
     if (typeof start === 'function') return start
     throw new Error('it is not whole')
   } catch (error) {
-    const root = join(__dirname, '..')
-    process.stderr.write(
-      `namegate: Cannot start from ${filename} (${error.message}): run 'npm ci && npm run build' in ${root}\n`,
+    fail(
+      `Cannot start from ${filename} (${error.message}): run 'npm ci && npm run build' in ${root}`,
     )
-    process.exit(UNAVAILABLE)
   }
 }
 
-/** What V8 would take on trust: its own check is of the lengths. Ends with the checksum of source and code. */
+function scriptOf(source) {
+  const cachedData = codeOf(`${program}.cache`, source)
+  const script =
+    cachedData === undefined
+      ? require('./code-cache.cjs').compileAndKeep(program, source)
+      : undefined
+  return script ?? new Script(source.latin1Slice(), { filename, cachedData })
+}
+
+/** What V8 would take on trust: its own check is of the lengths. Ends with code-cache.cjs's checksum. */
 function codeOf(path, source) {
   try {
     const octets = readFileSync(path)
     const code = octets.subarray(0, -4)
-    return octets.readUInt32LE(code.length) === crc32(code, crc32(source)) ? code : undefined
+    const checksum = crc32(code, crc32(source, crc32(process.version)))
+    return octets.readUInt32LE(code.length) === checksum ? code : undefined
   } catch {
     return undefined
   }
+}
+
+/** A package that was unpacked on a machine for which it has no native part. npm refuses to install it there. */
+function refuseOtherMachines() {
+  const prebuilds = join(root, 'prebuilds')
+  const isPackage = !existsSync(join(root, 'build')) && existsSync(prebuilds)
+  const targets = isPackage ? readdirSync(prebuilds).filter((name) => name !== 'bpf') : []
+  const here = `${process.platform}-${process.arch}`
+  if (
+    process.platform !== 'linux' ||
+    (isPackage && !targets.some((name) => name.startsWith(`${here}-`)))
+  ) {
+    const supported = targets.length === 0 ? 'Linux' : targets.sort().join(', ')
+    fail(`Cannot run on ${here}: this package supports ${supported}`)
+  }
+}
+
+function fail(reason) {
+  process.stderr.write(`namegate: ${reason}\n`)
+  process.exit(UNAVAILABLE)
 }

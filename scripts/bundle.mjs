@@ -5,14 +5,21 @@
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { Script } from 'node:vm'
-import { crc32 } from 'node:zlib'
 import { build } from 'esbuild'
+import codeCache from '../bin/code-cache.cjs'
 
 const PROGRAMS = { main: 'src/main.ts', exec: 'src/cli/exec/main.ts' }
 /** As in bin/namegate: code is good for the flags with which the process that made it was started. */
 const FLAGS = ['--max-semi-space-size=16']
+
+/** Leaves out zod's messages in fifty languages. zod takes the English ones from their own file. */
+const ENGLISH = {
+  name: 'english',
+  setup: (made) =>
+    made.onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, () => ({
+      contents: "export { default as en } from './en.js'",
+    })),
+}
 
 const [, self, folder = 'dist'] = process.argv
 if (FLAGS.every((flag) => process.execArgv.includes(flag))) {
@@ -37,18 +44,11 @@ async function bundle(path, entry) {
     footer: { js: '})' },
     define: { 'import.meta.url': 'importMetaUrl' },
     charset: 'ascii',
+    plugins: [ENGLISH],
     logLevel: 'warning',
   })
   // Only comments have other characters; what becomes of those does not matter, but that they stay as many.
   const source = Buffer.from(outputFiles[0].text, 'latin1')
   writeFileSync(filename, source)
-  // Every function, whether it runs at the start or not: what runs is not known without rights for a sandbox or a datapath.
-  setFlagsFromString('--no-lazy')
-  const script = new Script(source.latin1Slice(), { filename })
-  // The code carries the flags of the moment at which it is taken.
-  setFlagsFromString('--lazy')
-  const code = script.createCachedData()
-  const checksum = Buffer.alloc(4)
-  checksum.writeUInt32LE(crc32(code, crc32(source)))
-  writeFileSync(`${path}.cache`, Buffer.concat([code, checksum]))
+  writeFileSync(`${path}.cache`, codeCache.compile(source, filename).octets)
 }

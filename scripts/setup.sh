@@ -147,14 +147,16 @@ native() {
 typescript() {
   stamp=dist/src/.built
   if [ ! -f src/main.ts ]; then return 0; fi
-  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.mjs \
-    \( -name '*.ts' -o -name '*.json' -o -name '*.mjs' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
+  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.mjs bin/code-cache.cjs \
+    \( -name '*.ts' -o -name '*.json' -o -name '*.mjs' -o -name '*.cjs' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
   say 'compiling src/ to dist/'
   # As deep as dist/, so that source maps lead to src/ from there.
   rm -rf dist.new
   mkdir -p dist.new
   : >build/.typescript.started
-  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new &&
+  # Comments are for readers of src/, and of the declarations.
+  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --declaration false --removeComments &&
+    quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --sourceMap false --emitDeclarationOnly --noCheck &&
     quietly node scripts/bundle.mjs dist.new; then
     touch -r build/.typescript.started dist.new/src/.built
     rm -rf dist && mv dist.new dist
