@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { packageRoot } from './native/native.ts'
+import { packageRoot } from './native/native-files.ts'
 
 export const VERSION: string = readVersion()
 

@@ -5,9 +5,8 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { messageOf, UnavailableError } from '../core/errors.ts'
+import { isPrebuilt, nativeFile, whyMissing } from './native-files.ts'
 import type { NetlinkAddon } from './netfilter/nftables.ts'
 import type { TcpAddon } from './tcp/tcp.ts'
 import type { UdpAddon } from './udp/udp.ts'
@@ -177,25 +176,9 @@ export interface Bpf {
 export const CURSOR_SIZE = 68
 export const CURSOR_DONE = 3
 
-/** The folder of package.json. Works from `src/` and from `dist/src/`. */
-export function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder)
-    folder = dirname(folder)
-  return folder
-}
-
-/** The path of a file of the native build, such as `namegate.bpf.o`. */
-export function builtFile(name: string): string {
-  return join(packageRoot(), 'build', name)
-}
-
-/** Folder of the addons below `build/`. The sanitizer build has a folder of its own. */
-const ADDONS = process.env['NAMEGATE_ADDONS'] === 'Sanitize' ? 'Sanitize' : 'Release'
-
 /** True if this addon is built. */
 export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'nftables' | 'tcp' | 'udp'): boolean {
-  return existsSync(builtFile(join(ADDONS, `${name}.node`)))
+  return existsSync(nativeFile(`${name}.node`))
 }
 
 export function loadPosix(): Posix {
@@ -223,18 +206,21 @@ export function loadBpf(): Bpf {
 }
 
 function loadAddon<Addon>(name: string, packages: string): Addon {
-  const file = builtFile(join(ADDONS, `${name}.node`))
-  const remedy = `${packages}, then npm run build`
+  const file = nativeFile(`${name}.node`)
   if (!existsSync(file)) {
-    throw new UnavailableError(`Cannot load native part ${name}: it is not built: ${remedy}`)
+    throw new UnavailableError(`Cannot load native part ${name}: ${whyMissing(packages)}`)
   }
   try {
     return createRequire(import.meta.url)(file) as Addon
   } catch (error) {
-    const reason = messageOf(error)
-    throw new UnavailableError(`Cannot load native part ${name}: ${reason}: ${remedy}`)
+    const remedy = isPrebuilt() ? PREBUILT_NEEDS : `${packages}, then npm run build`
+    throw new UnavailableError(`Cannot load native part ${name}: ${messageOf(error)}: ${remedy}`)
   }
 }
+
+/** What a prebuilt addon takes from the machine. */
+const PREBUILT_NEEDS =
+  'it needs glibc 2.34 or musl 1.2, and for eBPF libbpf 1.0 or newer (Debian: apt-get install libbpf1, Alpine: apk add libbpf)'
 
 const ERRNO_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.errno).map(([name, number]) => [number, name]),

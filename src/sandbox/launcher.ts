@@ -6,7 +6,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Duplex } from 'node:stream'
 import { UnavailableError } from '../core/errors.ts'
-import { builtFile, errnoName, type Posix } from '../native/native.ts'
+import { nativeFile, whyMissing } from '../native/native-files.ts'
+import { errnoName, type Posix } from '../native/native.ts'
 import type { Hidden } from './hidden.ts'
 
 export interface LaunchOptions {
@@ -210,9 +211,9 @@ function argumentsOf(options: LaunchOptions): string[] {
 
 /** Returns the path of the launcher's program. Throws UnavailableError if the program was not built. */
 export function launcherProgram(): string {
-  const file = builtFile('Release/sandbox')
+  const file = nativeFile('sandbox')
   if (existsSync(file)) return file
   throw new UnavailableError(
-    'Cannot start a sandbox: its launcher is not built: apt-get install gcc libc6-dev, then npm run build',
+    `Cannot start a sandbox: its launcher is missing: ${whyMissing('apt-get install gcc libc6-dev')}`,
   )
 }

@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EbpfDatapath } from '../../src/datapath/ebpf/adapter.ts'
 import { cgroupMount } from '../../src/datapath/hooks/find-hook.ts'
-import { builtFile, loadBpf, loadPosix, type Bpf, type Posix } from '../../src/native/native.ts'
+import { nativeFile } from '../../src/native/native-files.ts'
+import { loadBpf, loadPosix, type Bpf, type Posix } from '../../src/native/native.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'
 
 const INTERFACES = 5
@@ -135,8 +136,8 @@ function unavailable(): string | undefined {
   const status = readFileSync('/proc/self/status', 'utf8')
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
   if ((effective & NEEDED) !== NEEDED) return 'needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN)'
-  if (!existsSync(builtFile('Release/bpf.node'))) return 'the native part is not built'
-  if (!existsSync(builtFile('namegate.bpf.o'))) return 'the kernel programs are not built'
+  if (!existsSync(nativeFile('bpf.node'))) return 'the native part is not built'
+  if (!existsSync(nativeFile('namegate.bpf.o'))) return 'the kernel programs are not built'
   if (cgroupMount() === undefined) return 'no cgroup2 file system is mounted'
   return undefined
 }

@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { takeLock } from '../../src/native/lock.ts'
-import { builtFile, loadPosix } from '../../src/native/native.ts'
+import { nativeFile } from '../../src/native/native-files.ts'
+import { loadPosix } from '../../src/native/native.ts'
 
-const skip = existsSync(builtFile('Release/posix.node')) ? false : 'the native part is not built'
+const skip = existsSync(nativeFile('posix.node')) ? false : 'the native part is not built'
 
 /** Takes the lock, says so, and waits to be killed. */
 const HOLDER = `

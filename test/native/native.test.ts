@@ -4,9 +4,10 @@ import { existsSync, mkdtempSync, cpSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { builtFile, errnoName, loadPosix, packageRoot } from '../../src/native/native.ts'
+import { nativeFile, packageRoot } from '../../src/native/native-files.ts'
+import { errnoName, loadPosix } from '../../src/native/native.ts'
 
-const skip = existsSync(builtFile('Release/posix.node')) ? false : 'the native part is not built'
+const skip = existsSync(nativeFile('posix.node')) ? false : 'the native part is not built'
 
 test('errnoName names an errno with either sign, and an unknown one by its number', () => {
   assert.deepEqual([28, -28, 524].map(errnoName), ['ENOSPC', 'ENOSPC', 'E524'])

@@ -2,13 +2,8 @@
 
 import { existsSync } from 'node:fs'
 import { UnavailableError } from '../../core/errors.ts'
-import {
-  builtFile,
-  errnoName,
-  type Bpf,
-  type LoadedObject,
-  type Posix,
-} from '../../native/native.ts'
+import { nativeFile, whyMissing } from '../../native/native-files.ts'
+import { errnoName, type Bpf, type LoadedObject, type Posix } from '../../native/native.ts'
 import { ensurePinDirectory, pinDirectory } from './maps/bpffs.ts'
 import { inheritLayout } from './maps/layouts.ts'
 
@@ -27,11 +22,10 @@ export function loadProgram(
   pinPath: string,
   sizes: MapSizes,
 ): LoadedObject {
-  const file = builtFile('namegate.bpf.o')
+  const file = nativeFile('namegate.bpf.o')
   if (!existsSync(file)) {
     throw new UnavailableError(
-      'Cannot load the eBPF datapath: namegate.bpf.o is not built: ' +
-        'apt-get install clang libbpf-dev, then npm run build',
+      `Cannot load the eBPF datapath: namegate.bpf.o is missing: ${whyMissing('apt-get install clang libbpf-dev')}`,
     )
   }
   ensurePinDirectory(posix, pinPath)

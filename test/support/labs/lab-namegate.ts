@@ -14,7 +14,8 @@ import { pinDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
 import { readDump } from '../../../src/datapath/ebpf/maps/dump.ts'
 import { MAP_SHAPES, STAT_NAMES } from '../../../src/datapath/ebpf/maps/layout.ts'
 import { openMaps } from '../../../src/datapath/ebpf/maps/kernel-map.ts'
-import { builtFile, loadBpf } from '../../../src/native/native.ts'
+import { nativeFile } from '../../../src/native/native-files.ts'
+import { loadBpf } from '../../../src/native/native.ts'
 import { pinLockFile } from '../../../src/state/lock.ts'
 import { pinNoteFile } from '../../../src/daemon/noted-pins.ts'
 import { http } from '../nodes/admin.ts'
@@ -40,8 +41,8 @@ export interface StartOptions {
 export function canUseNamegate(): string | undefined {
   const lab = canUseLab()
   if (lab !== undefined) return lab
-  for (const file of ['Release/bpf.node', 'Release/posix.node', 'namegate.bpf.o']) {
-    if (!existsSync(builtFile(file))) return `build/${file} is not built`
+  for (const file of ['bpf.node', 'posix.node', 'namegate.bpf.o']) {
+    if (!existsSync(nativeFile(file))) return `${file} is not built`
   }
   return undefined
 }

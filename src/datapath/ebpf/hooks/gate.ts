@@ -5,7 +5,8 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { builtFile, errnoName, type Bpf, type LoadedObject } from '../../../native/native.ts'
+import { nativeFile } from '../../../native/native-files.ts'
+import { errnoName, type Bpf, type LoadedObject } from '../../../native/native.ts'
 import type { HookState } from '../../entries.ts'
 import { pinDirectory } from '../maps/bpffs.ts'
 import { keyOf, keyText, type KernelMap } from '../maps/kernel-map.ts'
@@ -38,7 +39,7 @@ export class Gate {
     this.#options = options
     const { bpf, pinPath, names } = options
     this.#stale = new Set(names.keyTexts())
-    const file = builtFile(FILE)
+    const file = nativeFile(FILE)
     const loaded = existsSync(file) ? bpf.load(file, pinDirectory(pinPath), {}) : 0
     this.#object = typeof loaded === 'number' ? undefined : loaded
     const failure = typeof loaded === 'number' ? loaded : this.#attach(loaded)
