@@ -3,12 +3,13 @@
 # namegate.bpf.o with namegate-gate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
+# NAMEGATE_OUT=FOLDER: the addons and programs into this folder, and no kernel objects (scripts/prebuild.sh).
 # NAMEGATE_SANITIZE=1: instead the addons alone, into build/Sanitize/, with ASan and UBSan; loading one of them takes
 # LD_PRELOAD of libasan and NAMEGATE_ADDONS=Sanitize (test/native/sanitize.test.ts).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-out=build/Release
+out=${NAMEGATE_OUT:-build/Release}
 options='-O2'
 if [ "${NAMEGATE_SANITIZE:-}" = 1 ]; then
 	out=build/Sanitize
@@ -16,7 +17,7 @@ if [ "${NAMEGATE_SANITIZE:-}" = 1 ]; then
 fi
 instead= # when it is another file than the addon's name says
 missing=0
-mkdir -p $out
+mkdir -p "$out"
 
 say() { printf 'build-native: %s\n' "$*"; }
 lack() {
@@ -87,7 +88,7 @@ else
 		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/netfilter/netlink.h src/native/netfilter/nftables-*.h
 		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp/*.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp/*.h
-		if [ $out = build/Sanitize ]; then
+		if [ "$out" = build/Sanitize ]; then
 			instead=test/native/planted.c
 			addon planted '' src/native/addon.h src/native/watch.h src/native/udp/*.[ch]
 			instead=
@@ -102,14 +103,16 @@ else
 	fi
 fi
 
-[ $out = build/Sanitize ] && exit $missing
+[ "$out" = build/Sanitize ] && exit $missing
 
-if [ -n "$compiler" ] && stale $out/set-mode src/native/bpf/set-mode.c scripts/build-native.sh; then
-	make_file $out/set-mode "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/bpf/set-mode.c
+if [ -n "$compiler" ] && stale "$out/set-mode" src/native/bpf/set-mode.c scripts/build-native.sh; then
+	make_file "$out/set-mode" "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/bpf/set-mode.c
 fi
-if [ -n "$compiler" ] && stale $out/sandbox src/native/sandbox/*.[ch] scripts/build-native.sh; then
-	make_file $out/sandbox "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/sandbox/sandbox.c
+if [ -n "$compiler" ] && stale "$out/sandbox" src/native/sandbox/*.[ch] scripts/build-native.sh; then
+	make_file "$out/sandbox" "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/sandbox/sandbox.c
 fi
+
+[ -z "${NAMEGATE_OUT:-}" ] || exit $missing
 
 kernel=src/datapath/ebpf/programs
 # $1: source in the kernel folder, $2: object in build/
