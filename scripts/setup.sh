@@ -99,12 +99,18 @@ apt_install() {
   quietly apt-get $options install -y --no-install-recommends $1
 }
 
-# Programs of Debian packages for tests: unpacked into build/tools, so that no service is installed on the machine.
+# Programs of Debian packages for tests: unpacked into build/tools, so that nothing is installed on the machine.
 debian_tools() {
+  unpack_prometheus
+  unpack_once shells 'tests in zsh and fish' zsh-static zsh-common fish fish-common libpcre2-32-0
+  unpack_once mandoc 'the check of man pages' mandoc
+}
+
+unpack_prometheus() {
   if [ -x build/tools/prometheus ] && [ -x build/tools/promtool ]; then return 0; fi
   say 'unpacking Debian package prometheus into build/tools'
   folder=$(mktemp -d) || return 0
-  if quietly unpack_tools "$folder"; then
+  if quietly unpack_tools "$folder" prometheus; then
     mkdir -p build/tools
     mv "$folder"/x/usr/bin/prometheus "$folder"/x/usr/bin/promtool build/tools/
   else
@@ -113,8 +119,30 @@ debian_tools() {
   rm -rf "$folder"
 }
 
+# unpack_once FOLDER WHAT PACKAGE...: makes build/tools/FOLDER, unless it is there. WHAT is left out without it.
+unpack_once() {
+  into=build/tools/$1
+  what=$2
+  shift 2
+  if [ -d "$into" ]; then return 0; fi
+  say "unpacking Debian packages into $into: $*"
+  folder=$(mktemp -d) || return 0
+  if quietly unpack_tools "$folder" "$@"; then
+    mkdir -p build/tools
+    mv "$folder/x" "$into"
+  else
+    say "left out: $what (the packages cannot be had)"
+  fi
+  rm -rf "$folder"
+}
+
+# The folder x with the files of packages, without pages for people. fish finds its files beside its own folder.
 unpack_tools() {
-  (cd "$1" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb x)
+  (
+    cd "$1" && shift && apt-get download "$@" && for package in *.deb; do dpkg-deb -x "$package" x || exit 1; done &&
+      rm -rf x/usr/share/doc x/usr/share/man x/usr/share/locale &&
+      if [ -d x/etc/fish ]; then mkdir -p x/usr/etc && mv x/etc/fish x/usr/etc/; fi
+  )
 }
 
 left_out() {

@@ -17,7 +17,7 @@ import { EXEC } from './definitions/exec.ts'
 import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
-import { completionScript, listText, manPage } from './reference.ts'
+import { listText, manPage } from './reference.ts'
 
 const VERSION_COMMAND: ParsedCommand = {
   name: 'version',
@@ -37,20 +37,21 @@ const VERSION_COMMAND: ParsedCommand = {
 
 const COMPLETION: ParsedCommand = {
   name: 'completion',
-  summary: 'print the completion script for bash',
-  synopsis: ['completion [bash]'],
-  about: 'Prints completion for bash.',
+  summary: 'print the completion script for bash, zsh or fish',
+  synopsis: ['completion bash|zsh|fish', 'completion words -- WORD...'],
+  words: ['bash', 'zsh', 'fish'],
+  about: `Prints the script with which a shell completes commands, options, values, files, and names of the running daemon. The script
+calls 'completion words', which prints the words that can follow these words.`,
   options: { config: UNUSED_CONFIG },
   exitCodes: '',
   examples: [
-    'source <(namegate completion)',
-    'namegate completion > /etc/bash_completion.d/namegate',
+    'source <(namegate completion bash)',
+    'namegate completion bash > /etc/bash_completion.d/namegate',
+    'namegate completion zsh > /usr/local/share/zsh/site-functions/_namegate',
+    'namegate completion fish > /etc/fish/completions/namegate.fish',
   ],
-  run: ({ positionals: [shell = 'bash', ...rest], wrong }, output) => {
-    if (shell !== 'bash' || rest.length > 0) return wrong(`completion is for bash, found ${shell}`)
-    output.stdout(completionScript(COMMANDS))
-    return EXIT_OK
-  },
+  run: async (read, output) =>
+    await (await import('./commands/completion.ts')).runCompletion(read, output, COMMANDS),
 }
 
 const HELP: ParsedCommand = {

@@ -1,5 +1,4 @@
-// This file defines the texts of a command, and makes pages from them: help, completion for bash, the man page, and the table of commands
-// in the README. The functions have no side effects.
+// This file defines the texts of a command, and makes pages from them: help, the man page, and the table of commands in the README. The functions have no side effects.
 
 /** One option. A line break in `about` is a line break in the help. */
 export interface CommandOption {
@@ -26,7 +25,7 @@ export interface CommandTexts {
   readonly exitCodes: string
   /** Examples, each one a line for a shell. */
   readonly examples: readonly string[]
-  /** Words that completion offers after the command. */
+  /** Words that can follow the command, for completion. */
   readonly words?: readonly string[]
   /** The path of the page that documents the command. */
   readonly docs?: string
@@ -82,30 +81,6 @@ export function readmeTable(specs: readonly CommandTexts[]): string {
     return `| ${docs === undefined ? title : `[${title}](${docs})`} | ${summary} |\n`
   })
   return `| command | does |\n|---|---|\n${rows.join('')}`
-}
-
-/** Returns a script for bash that completes commands, verbs and options. */
-export function completionScript(specs: readonly CommandTexts[]): string {
-  const names = specs.map(({ name }) => name).join(' ')
-  const cases = specs
-    .map((spec) => `      ${spec.name}) words='${wordsOf(spec).join(' ')}' ;;\n`)
-    .join('')
-  return `_namegate() {
-  local words
-  case \${COMP_WORDS[COMP_CWORD-1]} in
-    --config|--socket) COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")); return ;;
-    -o) COMPREPLY=(json); return ;;
-  esac
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    words='${names}'
-  else
-    case \${COMP_WORDS[1]} in
-${cases}    esac
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
-}
-complete -F _namegate namegate
-`
 }
 
 /** Returns the man page of all commands, in the macros of man(7). */
@@ -171,13 +146,4 @@ function label(name: string, { short, value }: CommandOption): string {
   if (name === 'output') return `-o ${value ?? 'json'}`
   const long = `${short === undefined ? '' : `-${short}, `}--${name}`
   return value === undefined ? long : `${long} ${value}`
-}
-
-/** Returns the words that completion offers after a command. */
-function wordsOf(spec: CommandTexts): readonly string[] {
-  const verbs = spec.verbs ?? []
-  const options = [spec, ...verbs].flatMap((each) => Object.keys(each.options))
-  const flags = options.map((name) => (name === 'output' ? '-o' : `--${name}`))
-  const firstWords = verbs.map(({ name }) => name.split(' ')[1] ?? name)
-  return [...new Set([...firstWords, ...(spec.words ?? []), ...flags, '--help', '--config'])]
 }

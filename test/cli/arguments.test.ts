@@ -115,7 +115,7 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['config', 'a verb is missing'],
   ['config check a b', 'one file only'],
   ['version extra', 'version takes no argument'],
-  ['completion fish', 'bash is all there is'],
+  ['completion tcsh', 'bash, zsh and fish have a script'],
   ['help nothing', 'no such command'],
 ]
 

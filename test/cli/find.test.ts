@@ -1,7 +1,6 @@
 // From words to commands, and what every command must have.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { COMMANDS, findCommand } from '../../src/cli/commands.ts'
@@ -113,17 +112,4 @@ test('versionCommand prints the version of package.json', async () => {
   assert.match(out, /^namegate \d+\.\d+\.\d+\n$/)
   const { out: json } = await run('version', '-o', 'json')
   assert.equal(`namegate ${String(objectIn(json)['version'])}\n`, out)
-})
-
-test('completionCommand prints what bash can read and complete with', async () => {
-  const { out } = await run('completion')
-  const words = (line: string) => {
-    const script = `${out}\nCOMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _namegate; echo "\${COMPREPLY[*]}"`
-    return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim()
-  }
-  assert.equal(words('namegate stat'), 'status state')
-  assert.equal(words('namegate get ip'), 'ipcache')
-  assert.equal(words('namegate policy li'), 'lint')
-  assert.equal(words('namegate flows --ke'), '--kept')
-  assert.equal((await run('completion', 'fish')).code, 2)
 })
