@@ -17,7 +17,7 @@ import { EXEC } from './definitions/exec.ts'
 import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
-import { listText, manPage } from './reference.ts'
+import { listText } from './reference.ts'
 
 const VERSION_COMMAND: ParsedCommand = {
   name: 'version',
@@ -56,17 +56,36 @@ calls 'completion words', which prints the words that can follow these words.`,
 
 const HELP: ParsedCommand = {
   name: 'help',
-  summary: 'print this list, the help of a command, or the man page',
-  synopsis: ['help [COMMAND]', 'help --man'],
-  about: 'Lists all commands.',
-  options: { man: flag('print the man page'), config: UNUSED_CONFIG },
+  summary: 'print this list, the help of a command, or a man page',
+  synopsis: ['help [COMMAND]', 'help --man [namegate|namegate.yaml]'],
+  about: `Lists all commands. With --man it prints the man page namegate(1) of all commands, or namegate.yaml(5) of the configuration.`,
+  options: { man: flag('print a man page'), config: UNUSED_CONFIG },
   exitCodes: '',
-  examples: ['namegate help status', 'namegate help --man > /usr/local/share/man/man1/namegate.1'],
-  run: ({ flags }, output) => {
-    output.stdout(flags.has('man') ? manPage(COMMANDS, VERSION) : listText(COMMANDS))
+  examples: [
+    'namegate help status',
+    'namegate help --man > /usr/local/share/man/man1/namegate.1',
+    'namegate help --man namegate.yaml > /usr/local/share/man/man5/namegate.yaml.5',
+  ],
+  run: async ({ flags, positionals: [page = 'namegate', ...rest], wrong }, output) => {
+    if (!flags.has('man')) {
+      output.stdout(listText(COMMANDS))
+      return EXIT_OK
+    }
+    if (!MAN_PAGES.includes(page) || rest.length > 0) {
+      return wrong(`--man: found ${[page, ...rest].join(' ')}, expected ${MAN_PAGES.join(' or ')}`)
+    }
+    const { commandPage, configPage } = await import('./man.ts')
+    if (page === 'namegate') {
+      output.stdout(commandPage(COMMANDS, VERSION))
+      return EXIT_OK
+    }
+    const { configJsonSchema } = await import('../config/load.ts')
+    output.stdout(configPage(configJsonSchema(), VERSION))
     return EXIT_OK
   },
 }
+
+const MAN_PAGES: readonly string[] = ['namegate', 'namegate.yaml']
 
 /** All commands, in the order of help. */
 export const COMMANDS: readonly CommandSpec[] = [

@@ -1,4 +1,5 @@
-// This file defines the texts of a command, and makes pages from them: help, the man page, and the table of commands in the README. The functions have no side effects.
+// This file defines the texts of a command, and makes pages from them: help, and the table of commands in the README. The file man.ts
+// makes the man page. The functions have no side effects.
 
 /** One option. A line break in `about` is a line break in the help. */
 export interface CommandOption {
@@ -68,7 +69,8 @@ Examples:
 `
 }
 
-const SHARED_TEXT = `Every command takes --help and --config FILE. Commands that print data take -o json, and commands that ask a daemon take
+/** What all commands have in common. */
+export const SHARED_TEXT = `Every command takes --help and --config FILE. Commands that print data take -o json, and commands that ask a daemon take
 --socket PATH. 'namegate help COMMAND' prints the help of one command; 'namegate help --man' prints the man page.
 
 Exit codes: 0 ok; 1 negative result (denied, differs, not ready, faults); 2 wrong use or invalid input; 3 could
@@ -83,36 +85,8 @@ export function readmeTable(specs: readonly CommandTexts[]): string {
   return `| command | does |\n|---|---|\n${rows.join('')}`
 }
 
-/** Returns the man page of all commands, in the macros of man(7). */
-export function manPage(specs: readonly CommandTexts[], version: string): string {
-  const sections = leavesOf(specs).map((spec) => {
-    const codes = spec.exitCodes === '' ? '' : `.PP\nExit codes: ${roff(spec.exitCodes)}\n`
-    const usage = roff(usageOf(spec).replaceAll(/^Usage: /gm, ''))
-    return `.SS ${spec.name}\n.nf\n${usage}\n.fi\n.PP\n.nf\n${roff(spec.about)}\n.fi\n.PP\n.nf\n${roff(optionsText(spec))}.fi\n${codes}`
-  })
-  return `.TH NAMEGATE 1 "" "namegate ${version}"
-.SH NAME
-namegate \\- DNS names in, kernel identities out, and no answer leaves before the kernel knows it
-.SH SYNOPSIS
-namegate COMMAND [OPTIONS]
-.SH DESCRIPTION
-.nf
-${roff(SHARED_TEXT)}
-.fi
-.SH COMMANDS
-${sections.join('')}`
-}
-
-/** Returns the text with everything escaped that roff would read as a macro. */
-function roff(text: string): string {
-  return text
-    .replaceAll('\\', '\\e')
-    .replaceAll('-', '\\-')
-    .replaceAll(/^([.'])/gm, '\\&$1')
-}
-
 /** Returns the commands. A command with verbs is replaced by its verbs. */
-function leavesOf(specs: readonly CommandTexts[]): readonly CommandTexts[] {
+export function leavesOf(specs: readonly CommandTexts[]): readonly CommandTexts[] {
   return specs.flatMap((spec) => spec.verbs ?? [spec])
 }
 
@@ -131,12 +105,21 @@ function sharedOptions({ options: { output, config, socket } }: CommandTexts): s
 /** The help for `--config` of commands that accept the option but do not use it. */
 export const UNUSED = 'accepted, not used'
 
-function optionsText({ options }: CommandTexts): string {
-  const rows = Object.entries(options).map(([name, option]) => [label(name, option), option.about])
-  rows.push(['-h, --help', 'this text'])
-  const width = Math.max(OPTION_WIDTH, ...rows.map(([text = '']) => text.length))
+/** Returns each option as it is written, and what it does. */
+export function optionRows({
+  options,
+}: CommandTexts): readonly (readonly [option: string, about: string])[] {
+  const rows = Object.entries(options).map(
+    ([name, option]) => [label(name, option), option.about] as const,
+  )
+  return [...rows, ['-h, --help', 'this text']]
+}
+
+function optionsText(spec: CommandTexts): string {
+  const rows = optionRows(spec)
+  const width = Math.max(OPTION_WIDTH, ...rows.map(([text]) => text.length))
   return rows
-    .map(([text = '', about = '']) => {
+    .map(([text, about]) => {
       return `  ${text.padEnd(width)}  ${about.replaceAll('\n', `\n${' '.repeat(width + 4)}`)}\n`
     })
     .join('')

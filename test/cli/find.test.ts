@@ -77,21 +77,6 @@ test('README.md has the table of commands that is made from them', () => {
   assert.ok(readme.includes(`\n${table}\n`), `README.md should have:\n${table}`)
 })
 
-test('helpCommand prints a man page of every command and verb', async () => {
-  const { code, out } = await run('help', '--man')
-  assert.equal(code, 0)
-  assert.match(out, /^\.TH NAMEGATE 1 /)
-  for (const { name } of COMMANDS.filter((each) => !('verbs' in each)))
-    assert.ok(out.includes(`\n.SS ${name}\n`), name)
-  for (const verb of ['check', 'explain', 'test', 'lint', 'suggest', 'wait'])
-    assert.ok(out.includes(`\n.SS policy ${verb}\n`), verb)
-  assert.deepEqual(
-    out.split('\n').filter((line) => /^[.'](?!(TH|SH|SS|PP|nf|fi)\b)/.test(line)),
-    [],
-    'lines of text that roff would read as macros',
-  )
-})
-
 test('policyCommand shows its verbs, and help names them, too', async () => {
   const { out } = await run('policy', '--help')
   assert.match(out, /^ {2}policy lint +report rules that are valid but probably not intended$/m)
