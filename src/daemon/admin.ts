@@ -35,10 +35,14 @@ export function makeDaemonAdmin(
   const { clock, core, policies, endpoints, transition, flows, sources, repair } = daemon
   const { adoption, interception, emptyDenies, mode, proxy } = daemon
   const limits = (): readonly LimitUse[] => limitUses(daemon, keptFlows?.files)
+  const notReady = (): readonly string[] => {
+    return [...daemon.notReady, ...(proxy.drain.isUnderWay ? ['it stops'] : [])]
+  }
   const parts = { core, policies, endpoints, transition, emptyDenies, repair }
   const metrics = new Metrics<MetricsSources>(METRICS, () => ({
     ...parts,
     version: VERSION,
+    notReady: notReady(),
     proxy,
     flows,
     adoption,
@@ -67,7 +71,7 @@ export function makeDaemonAdmin(
     ...auditsOf(daemon),
     ask: daemon.proxy.ownQuestions.ask.bind(daemon.proxy.ownQuestions),
     ...networkOf(daemon),
-    notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
+    notReady,
     metrics: async () => await metrics.expose(),
     ...modeOf(daemon),
   }

@@ -2,6 +2,7 @@
 
 import type { AdminState } from '../admin/state.ts'
 import type { AdoptionControl } from '../enforcement/adoption-control.ts'
+import type { EndpointRegistry } from '../endpoints/registry.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { EmptyDenies } from '../enforcement/empty-denies.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
@@ -24,11 +25,13 @@ type Counted<Part> = Part extends { readonly counters: infer Counters }
 /** The parts of the daemon that the table reads. */
 export interface MetricsSources {
   readonly version: string
+  /** Why the daemon is not ready. Empty when it is ready. */
+  readonly notReady: readonly string[]
   readonly core: CoreState
   readonly proxy: ProxySources
   readonly flows: Pick<FlowRing, 'verdicts'>
-  readonly policies: Pick<PolicyControl, 'policies' | 'revision'>
-  readonly endpoints: { readonly registry: { readonly size: number } }
+  readonly policies: Pick<PolicyControl, 'policies' | 'revision' | 'isLeftOpen'>
+  readonly endpoints: { readonly registry: Pick<EndpointRegistry, 'size' | typeof Symbol.iterator> }
   readonly transition: Pick<Transition, 'realizedRevision'>
   readonly emptyDenies: Pick<EmptyDenies, 'texts'>
   readonly adoption: Counted<AdoptionControl>

@@ -437,6 +437,11 @@ export const METRICS: MetricTable<MetricsSources> = {
     read: ({ emptyDenies }) => emptyDenies.texts.length,
   },
   endpoints: { help: 'Known endpoints', read: ({ endpoints }) => endpoints.registry.size },
+  endpoints_open: {
+    help: 'Endpoints that can send everything, because no policy selects them and default-egress is allow. Endpoints whose own label namegate.io/default-egress allows this do not count',
+    read: ({ endpoints, policies }) =>
+      [...endpoints.registry].filter((each) => policies.isLeftOpen(each)).length,
+  },
   endpoint_dns_queries_total: {
     help: 'DNS decisions by endpoint. audited: policy denied the query and audit let it pass, so its answer counts too; failed: no server answered; refused: namegate refused the query for another reason than policy. Endpoints over the bound share (other)',
     labels: ['endpoint', 'verdict'],
@@ -594,6 +599,10 @@ export const METRICS: MetricTable<MetricsSources> = {
   },
 
   // The program
+  ready: {
+    help: '1 while the daemon is ready, 0 while it is not. namegate status has the reasons',
+    read: ({ notReady }) => (notReady.length === 0 ? 1 : 0),
+  },
   own_files_put_back_total: {
     help: 'Sockets and files of the daemon that another program removed, and that the daemon created again',
     label: 'file',

@@ -61,6 +61,8 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
     ['namegate_limit_bound{limit="queries-in-flight-per-client"}', 4, 'a bound without use'],
     ['namegate_limit_hits_total{limit="pairs"}', 3, 'hits'],
     ['namegate_endpoints', 1, 'endpoints'],
+    ['namegate_endpoints_open', 1, 'no policy selects it'],
+    ['namegate_ready', 1, 'nothing prevents it'],
     ['namegate_endpoint_dns_queries_total{endpoint="shop",verdict="answered"}', 2, 'by endpoint'],
     ['namegate_endpoint_dns_queries_total{endpoint="shop",verdict="denied"}', 0, 'from the start'],
     ['namegate_endpoint_packets_reported_total{endpoint="shop",verdict="dropped"}', 1, 'packets'],
@@ -77,6 +79,7 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
   assert.equal(after.get('namegate_names'), 1)
   assert.equal(after.get('namegate_name_pairs'), 2)
   assert.equal(after.get('namegate_policy_revision{state="realized"}'), 1)
+  assert.equal(after.get('namegate_endpoints_open'), 0, 'a policy selects it')
 })
 
 test('Metrics show histograms with cumulative buckets, in seconds', async (t) => {

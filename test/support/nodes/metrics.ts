@@ -44,6 +44,7 @@ function mkAnswerTimes(): AnswerTimes {
 export function mkSources(node: Node, given: Partial<MetricsSources> = {}): MetricsSources {
   return {
     version: '1.2.3',
+    notReady: [],
     core: node.core,
     proxy: mkProxy(),
     flows: { verdicts: mkVerdicts(node) },
