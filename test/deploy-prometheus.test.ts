@@ -1,75 +1,176 @@
-// A real Prometheus, as Debian ships it, scrapes a daemon by the configuration in deploy/prometheus, and the metrics
-// that its alerts ask for are there.
+// A real Prometheus, as Debian ships it, scrapes a daemon by the configuration in deploy/prometheus, and every expression of the dashboards in
+// deploy/grafana returns data of this daemon.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { after, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { after, before, describe, test } from 'node:test'
 import { http } from './support/nodes/admin.ts'
 import { endpointsText, policyText } from './support/nodes/daemon-files.ts'
-import { DaemonFolder, freePort } from './support/nodes/daemon-process.ts'
-import { LabProcess, run } from './support/labs/lab-process.ts'
+import { DaemonFolder, freePort, type RunningDaemon } from './support/nodes/daemon-process.ts'
+import { NEEDS_PROMETHEUS, Prometheus, untilTrue } from './support/nodes/prometheus.ts'
+import { metricNames } from './support/metric-names.ts'
+import { FakeUpstream } from './support/peers/upstream.ts'
+import { run } from './support/labs/lab-process.ts'
 
-const PROMETHEUS = resolve('build/tools/prometheus')
 const PROMTOOL = resolve('build/tools/promtool')
-const LEFT_OUT = existsSync(PROMETHEUS)
-  ? false
-  : 'build/tools/prometheus is not there (npm test gets it)'
 
-const folder = new DaemonFolder({
-  files: {
-    'policy.yaml': policyText('web', ['a.example']),
-    'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
-    'alerts.yml': readFileSync('deploy/prometheus/alerts.yml', 'utf8'),
-  },
-})
-const processes: LabProcess[] = []
-after(async () => {
-  await Promise.all(processes.map(async (each) => await each.stop()))
-  folder.remove()
-})
+/** Expressions that have no data until something happens, each with what has to happen. */
+const EVENT_ONLY: readonly (readonly [part: RegExp, reason: string])[] = [
+  [/namegate_intercept_in_force/, 'the daemon needs a transparent listener, and so root'],
+  [/le, stage.*namegate_dns_hold_seconds_bucket/, 'the memory datapath confirms at once'],
+  [/namegate_limit_hits_total.* > 0$/, 'no bound is reached'],
+]
 
-async function query(port: number, expression: string): Promise<string | undefined> {
-  const path = `/api/v1/query?query=${encodeURIComponent(expression)}`
-  const { text } = await http({ port }, path)
-  return /"value":\[[\d.]+,"([^"]*)"\]/.exec(text)?.[1]
+interface Target {
+  readonly expr: string
 }
 
-async function until(what: string, look: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 30_000; performance.now() < end; await sleep(200)) {
-    if (await look().catch(() => false)) return
-  }
-  assert.fail(`no ${what} within 30 s`)
+interface Panel {
+  readonly id: number
+  readonly type: string
+  readonly title: string
+  readonly description?: string
+  readonly datasource?: { readonly uid: string }
+  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } }
+  readonly targets?: readonly Target[]
 }
 
-test('deploy/prometheus passes the check of promtool', { skip: LEFT_OUT }, async () => {
-  const args = ['check', 'config', resolve('deploy/prometheus/prometheus.yml')]
-  const { code, stdout, stderr } = await run(PROMTOOL, args)
-  assert.equal(code, 0, stdout + stderr)
-  assert.match(stdout, /SUCCESS: \d+ rules found/)
+interface Dashboard {
+  readonly uid: string
+  readonly title: string
+  readonly panels: readonly Panel[]
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; definition?: string }[]
+  }
+}
+
+function readDashboards(): ReadonlyMap<string, Dashboard> {
+  const names = readdirSync('deploy/grafana').filter((name) => name.endsWith('.json'))
+  return new Map(
+    names.map((name) => [
+      name,
+      JSON.parse(readFileSync(`deploy/grafana/${name}`, 'utf8')) as Dashboard,
+    ]),
+  )
+}
+
+const dashboards = readDashboards()
+
+test('deploy/grafana has dashboards whose panels say what they show, in which unit', () => {
+  assert.deepEqual([...dashboards.keys()], ['node.json', 'overview.json'])
+  const known = metricNames()
+  for (const [file, { panels, templating }] of dashboards) {
+    assert.equal(templating.list.find(({ type }) => type === 'datasource')?.name, 'datasource')
+    assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${file}: ids`)
+    for (const { type, title, description, datasource, fieldConfig, targets } of panels) {
+      if (type === 'row') continue
+      const place = `${file}: ${title}`
+      assert.ok((description ?? '').length > 10, `${place} has a description`)
+      assert.ok(fieldConfig?.defaults.unit !== undefined, `${place} has a unit`)
+      assert.equal(datasource?.uid, '${datasource}', `${place} uses the chosen data source`)
+      for (const { expr } of targets ?? [])
+        for (const [name] of expr.matchAll(/\b(?:namegate|nodejs|process)_\w+/g))
+          assert.ok(known.has(name), `${place}: ${name} is a metric`)
+    }
+  }
 })
 
-test('deploy/prometheus lets Prometheus scrape a daemon', { skip: LEFT_OUT }, async () => {
-  const [metrics, web] = [await freePort(), await freePort()]
-  folder.configure({ metrics: `{ address: 127.0.0.1, port: ${metrics} }` })
-  processes.push((await folder.serve()).process)
-  const text = readFileSync('deploy/prometheus/prometheus.yml', 'utf8')
-  assert.ok(text.includes("'127.0.0.1:9465'") && text.includes('scrape_interval: 15s'))
-  folder.write('prometheus.yml', text.replace('9465', `${metrics}`).replace('15s', '1s'))
-  const args = ['--config.file=prometheus.yml', '--storage.tsdb.path=data']
-  const address = `--web.listen-address=127.0.0.1:${web}`
-  processes.push(new LabProcess(PROMETHEUS, [...args, address], { cwd: folder.path }))
-  await until('scrape', async () => (await query(web, 'up{job="namegate"}')) === '1')
-  assert.equal(await query(web, 'namegate_policy_files{state="in-force"}'), '1')
-  const alerts = readFileSync('deploy/prometheus/alerts.yml', 'utf8')
-  for (const [name] of alerts.matchAll(/namegate_[a-z_]+/g)) {
-    const found = await query(web, `count(${name})`)
-    assert.ok(Number(found) > 0, `${name} of an alert is a metric of the daemon`)
-  }
-  folder.write('metrics.txt', (await http({ port: metrics }, '/metrics')).text)
-  const check = await run('sh', ['-c', `'${PROMTOOL}' check metrics <metrics.txt`], {
-    cwd: folder.path,
+describe('Prometheus', { skip: NEEDS_PROMETHEUS }, () => {
+  let folder: DaemonFolder
+  let upstream: FakeUpstream
+  let daemon: RunningDaemon
+  let prometheus: Prometheus
+  let metricsPort: number
+
+  before(async () => {
+    upstream = await FakeUpstream.start()
+    metricsPort = await freePort()
+    folder = new DaemonFolder({
+      files: {
+        'policy.yaml': policyText('web', ['a.example']),
+        'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+      },
+      config: {
+        upstreams: `{ servers: ["127.0.0.1:${upstream.port}"] }`,
+        metrics: `{ address: 127.0.0.1, port: ${metricsPort} }`,
+      },
+    })
+    daemon = await folder.serve()
+    prometheus = await Prometheus.start(folder, metricsPort)
   })
-  assert.equal(check.code, 0, `promtool on the metrics: ${check.stdout}${check.stderr}`)
+
+  after(async () => {
+    await Promise.all([prometheus.process.stop(), daemon.process.stop(), upstream.stop()])
+    folder.remove()
+  })
+
+  test('deploy/prometheus passes the check of promtool', async () => {
+    const { code, stdout, stderr } = await run(PROMTOOL, [
+      'check',
+      'config',
+      resolve('deploy/prometheus/prometheus.yml'),
+    ])
+    assert.equal(code, 0, stdout + stderr)
+    assert.match(stdout, /SUCCESS: \d+ rules found/)
+  })
+
+  test('deploy/prometheus lets Prometheus scrape a daemon', async () => {
+    await untilTrue('scrape', async () => {
+      return (await prometheus.query('up{job="namegate"}'))[0] === '1'
+    })
+    assert.deepEqual(await prometheus.query('namegate_policy_files{state="in-force"}'), ['1'])
+    folder.write('metrics.txt', (await http({ port: metricsPort }, '/metrics')).text)
+    const check = await run('sh', ['-c', `'${PROMTOOL}' check metrics <metrics.txt`], {
+      cwd: folder.path,
+    })
+    assert.equal(check.code, 0, `promtool on the metrics: ${check.stdout}${check.stderr}`)
+    assert.equal(check.stdout + check.stderr, '', 'no warning')
+  })
+
+  test('every expression of the dashboards returns data of a daemon that answers and denies', async () => {
+    const client = await daemon.client()
+    const waiting = new Set(expressions())
+    try {
+      await untilTrue('data of every expression', async () => {
+        await client.ask('a.example')
+        await client.ask('b.example')
+        for (const expression of waiting) {
+          if ((await prometheus.query(expression)).some(isNumber)) waiting.delete(expression)
+        }
+        return [...waiting].every((each) => EVENT_ONLY.some(([part]) => part.test(each)))
+      })
+    } catch (cause) {
+      assert.fail(`without data: ${[...waiting].join('\n')}\n${String(cause)}`)
+    } finally {
+      client.close()
+    }
+    for (const [part, reason] of EVENT_ONLY)
+      assert.ok(
+        [...waiting].some((each) => part.test(each)),
+        `${String(part)} has data: ${reason}`,
+      )
+  })
 })
+
+/** The expressions of all panels, with the variables of Grafana replaced. */
+function expressions(): readonly string[] {
+  const values: readonly (readonly [name: string, value: string])[] = [
+    ['$__rate_interval', '1m'],
+    ['=~"$instance"', '=~".+"'],
+    ['="$instance"', '=~".+"'],
+    ['$endpoint', '.+'],
+    ['$server', '.+'],
+  ]
+  return [...dashboards.values()].flatMap(({ panels }) =>
+    panels.flatMap(({ targets = [] }) =>
+      targets.map(({ expr }) =>
+        values.reduce((text, [name, value]) => text.replaceAll(name, value), expr),
+      ),
+    ),
+  )
+}
+
+function isNumber(value: string): boolean {
+  return !Number.isNaN(Number(value))
+}

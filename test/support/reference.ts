@@ -87,7 +87,8 @@ function metricsPage(): string {
   ].toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))
   const intro =
     'Every metric of `/metrics`. Some metrics appear only if their part runs, such as those of the state folder. The values of labels come\n' +
-    'from fixed lists, from the configuration or from the endpoints, never from a client. `deploy/prometheus/` has alerts.'
+    'from fixed lists, from the configuration or from the endpoints, never from a client. `deploy/prometheus/` has alerts,\n' +
+    'which [the runbook](../runbook.md) explains, and `deploy/grafana/` has dashboards.'
   return page('Metrics', intro, table(['metric', 'type', 'label', 'meaning'], rows))
 }
 
