@@ -2,7 +2,15 @@
 // to a daemon and compares the answers with the document.
 
 import type { UNIONS } from './flow-schemas.ts'
-import { FLOW_PARAMETERS, ONE, query, TEXT, WHOLE, type Parameter } from './parameters.ts'
+import {
+  FLOW_PARAMETERS,
+  ONE,
+  query,
+  ROW_PARAMETERS,
+  TEXT,
+  WHOLE,
+  type Parameter,
+} from './parameters.ts'
 import type { SCHEMAS } from './shapes.ts'
 
 export type SchemaName = keyof typeof SCHEMAS | keyof typeof UNIONS
@@ -38,9 +46,9 @@ const LISTS: readonly Operation[] = [
     'selectors',
     'Lists the selectors in use, with the identities that each selects',
   ),
-  listed('Name', 'names', 'Lists the names learned from answers, by endpoint'),
-  listed('Prefix', 'ipcache', 'Lists the prefixes, with their identities, labels and owners'),
-  listed('Identity', 'identities', 'Lists the identities in use'),
+  filtered('Name', 'names', 'Lists the names learned from answers, by endpoint'),
+  filtered('Prefix', 'ipcache', 'Lists the prefixes, with their identities, labels and owners'),
+  filtered('Identity', 'identities', 'Lists the identities in use'),
   { ...listed('Resource', 'resources', 'Lists the external resources'), etag: true },
   listed('Entry', 'datapath', 'Lists the entries that the datapath enforces at present'),
 ]
@@ -48,6 +56,10 @@ const LISTS: readonly Operation[] = [
 function listed(name: SchemaName, table: string, summary: string): Operation {
   const id = `list${table[0]?.toUpperCase() ?? ''}${table.slice(1)}`
   return { id, method: 'get', path: `/v1/${table}`, summary, answer: { list: name } }
+}
+
+function filtered(name: SchemaName, table: string, summary: string): Operation {
+  return { ...listed(name, table, summary), parameters: ROW_PARAMETERS, problems: [400] }
 }
 
 const READS: readonly Operation[] = [

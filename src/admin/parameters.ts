@@ -45,3 +45,10 @@ export const FLOW_PARAMETERS: readonly Parameter[] = [
     query(`not-${name}`, `Leaves out the flows that \`${name}\` selects`, TEXTS),
   ),
 ]
+
+/** The parameters of the lists of names, prefixes and identities. */
+export const ROW_PARAMETERS: readonly Parameter[] = [
+  query('endpoint', 'Only what this endpoint learned, and its own addresses', TEXT),
+  query('name', 'Only this name, or names that match this pattern, as in policies', TEXT),
+  query('prefix', 'Only addresses in this prefix, and prefixes that overlap it', TEXT),
+]

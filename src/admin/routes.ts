@@ -10,6 +10,7 @@ import { readFlowQuery } from './flow-query.ts'
 import { keptLines, type FlowQuery } from './flow-stream.ts'
 import { accepts, JSON_TYPE, LINES_TYPE } from './negotiation.ts'
 import type { Problem, ProblemKind } from './problems.ts'
+import { readRowFilter, type RowFilter } from './row-filter.ts'
 import type { AdminState } from './state.ts'
 import { datapathRows } from './views/datapath.ts'
 import { endpointRows, resourceRows } from './views/endpoints.ts'
@@ -50,9 +51,9 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/endpoints', (state) => rows(endpointRows(state))],
   ['/v1/policies', (state) => rows(policyRows(state))],
   ['/v1/selectors', (state) => rows(selectorRows(state))],
-  ['/v1/names', (state) => rows(nameRows(state))],
-  ['/v1/ipcache', (state) => rows(ipcacheRows(state))],
-  ['/v1/identities', (state) => rows(identityRows(state))],
+  ['/v1/names', (state, query) => filtered(state, query, nameRows)],
+  ['/v1/ipcache', (state, query) => filtered(state, query, ipcacheRows)],
+  ['/v1/identities', (state, query) => filtered(state, query, identityRows)],
   ['/v1/resources', (state) => ({ ...rows(resourceRows(state)), etag: state.resourceTag() })],
   ['/v1/datapath', (state) => rows(datapathRows(state))],
   ['/v1/status', (state, query) => status(state, query)],
@@ -193,6 +194,15 @@ function keptFlows(state: AdminState, query: URLSearchParams): Answer {
 function document({ startedAt, version }: AdminState): Answer {
   const etag = `"${Math.round(startedAt).toString(36)}-${version}"`
   return { kind: 'object', value: openApi(version), etag }
+}
+
+function filtered(
+  state: AdminState,
+  query: URLSearchParams,
+  list: (state: AdminState, filter: RowFilter) => Rows<object>,
+): Answer {
+  const read = readRowFilter(state, query)
+  return read.kind === 'ok' ? rows(list(state, read.value)) : badRequest(read)
 }
 
 function rows(list: Rows<object>): Extract<Answer, { readonly kind: 'rows' }> {

@@ -3,15 +3,17 @@
 
 import { HOST } from '../../identity/reserved.ts'
 import { OWNER_KINDS, OWNER_NAME } from '../../ipcache/facts.ts'
+import { EVERY_ROW } from '../row-filter.ts'
 import type { IdentityShape, IpcacheShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
+import { isSelected } from './row-selection.ts'
 import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
 
-export function* ipcacheRows(state: AdminState): Rows<IpcacheShape> {
+export function* ipcacheRows(state: AdminState, filter = EVERY_ROW): Rows<IpcacheShape> {
   const { prefixes } = state.core.ipcache
   for (let row = 1; row <= prefixes.slots.high; row++) {
     if (row % ROWS_PER_PAUSE === 0) yield undefined
-    if (prefixes.wanted[row] !== 0) yield ipcacheRow(state, row)
+    if (prefixes.wanted[row] !== 0 && isSelected(state, filter, row)) yield ipcacheRow(state, row)
   }
 }
 
@@ -49,16 +51,26 @@ function byKindAndName(
 
 /**
  * Identities in use. The host's identity is reserved, and the allocator does not count it. The host's identity has a row if any prefix has
- * this identity. So every identity of `get ipcache` is in this list too.
+ * this identity. So every identity of `get ipcache` is in this list too. A filter selects the identities of the rows of `get ipcache` that it
+ * selects.
  */
-export function* identityRows({ core }: AdminState): Rows<IdentityShape> {
+export function* identityRows(state: AdminState, filter = EVERY_ROW): Rows<IdentityShape> {
+  const { core } = state
   const { wanted, slots } = core.ipcache.prefixes
+  const selected = filter === EVERY_ROW ? undefined : new Set<number>()
   let hosts = 0
-  for (let row = 1; row <= slots.high; row++) if (wanted[row] === HOST) hosts++
-  if (hosts > 0) {
+  for (let row = 1; row <= slots.high; row++) {
+    if (selected !== undefined && row % ROWS_PER_PAUSE === 0) yield undefined
+    if (wanted[row] === HOST) hosts++
+    if (selected !== undefined && wanted[row] !== 0 && isSelected(state, filter, row)) {
+      selected.add(wanted[row]!)
+    }
+  }
+  if (hosts > 0 && selected?.has(HOST) !== false) {
     yield { id: HOST, labels: ['reserved:host'], references: hosts, preallocated: false }
   }
   for (const { id, set, references, preallocated } of core.allocator.views()) {
+    if (selected?.has(id) === false) continue
     yield { id, labels: core.labelSets.format(set), references, preallocated }
   }
 }

@@ -4,6 +4,7 @@
 
 import { endpointId } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'
+import { EVERY_ROW, hasName, hasPrefix, type RowFilter } from '../row-filter.ts'
 import type { NameShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 import { formatTime, ROWS_PER_PAUSE, type Rows } from './rows.ts'
@@ -12,15 +13,15 @@ const SECOND_MS = 1000
 
 type Addresses = NameShape['addresses'][number][]
 
-export function* nameRows(state: AdminState): Rows<NameShape> {
+export function* nameRows(state: AdminState, filter = EVERY_ROW): Rows<NameShape> {
   const { names } = state.core.names
   for (let row = 1; row <= names.slots.high; row++) {
     if (row % ROWS_PER_PAUSE === 0) yield undefined
-    if (names.isUsed(row)) yield* rowsOfName(state, row)
+    if (names.isUsed(row) && hasName(state, filter, row)) yield* rowsOfName(state, filter, row)
   }
 }
 
-function* rowsOfName(state: AdminState, row: number): Rows<NameShape> {
+function* rowsOfName(state: AdminState, filter: RowFilter, row: number): Rows<NameShape> {
   const { core } = state
   const { names, mappings } = core.names
   const name = names.format(row)
@@ -30,9 +31,11 @@ function* rowsOfName(state: AdminState, row: number): Rows<NameShape> {
   const byEndpoint = new Map<number, Addresses>()
   for (const [i, mapping] of mappingRows.entries()) {
     if (i % ROWS_PER_PAUSE === ROWS_PER_PAUSE - 1) yield undefined
-    if (mappings.name[mapping] === row) addMapping(state, mapping, byEndpoint)
+    if (mappings.name[mapping] !== row) continue
+    if (hasPrefix(state, filter, mappings.prefix[mapping]!)) addMapping(state, mapping, byEndpoint)
   }
   for (const [endpoint, addresses] of byEndpoint) {
+    if (filter.endpoint !== undefined && filter.endpoint.id !== endpoint) continue
     yield { name, endpoint: endpointName(state, endpoint), selectors, addresses }
   }
 }

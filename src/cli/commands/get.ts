@@ -1,6 +1,9 @@
 // `runGet` runs `namegate get TABLE`. The command prints a table of a running daemon, as columns or as the JSON of the daemon.
 
 import { nearest } from '../../core/did-you-mean.ts'
+import { parseMaskedPrefix } from '../../core/ip.ts'
+import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
+import { parseMatchPattern } from '../../policy/match/pattern.ts'
 import type {
   DatapathShape,
   EndpointShape,
@@ -14,6 +17,7 @@ import type {
 import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { cellOf, fieldsOf, listOf, rowsIn, textOf, type Fields, type PartOf } from '../fields.ts'
+import { repeat } from '../repeat.ts'
 import { TableWriter } from '../table.ts'
 
 /** The tables of `get`, and the shape of a line in each. */
@@ -97,15 +101,71 @@ const TABLES: { readonly [Name in keyof Shapes]: readonly Column<Shapes[Name]>[]
   ],
 }
 
+/** The tables that the filters select from. */
+const FILTERED: readonly string[] = ['names', 'ipcache', 'identities']
+const FILTERS = ['endpoint', 'name', 'prefix'] as const
+const INTERVAL_MS = 2000
+const INTERVAL_MS_MIN = 100
+
 export async function runGet(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [resource = '', ...rest] = read.positionals
   if (!isShown(resource) || rest.length > 0) {
     return read.wrong(wrongResource(resource, rest))
   }
-  const parts = await (await openClient(read)).open(`/v1/${resource}`)
-  if (read.texts.has('output')) {
-    for await (const part of parts) output.stdout(part)
+  const path = pathOf(read, resource)
+  if (typeof path !== 'string') return read.wrong(path.fault)
+  const interval = parseDuration(read.texts.get('interval') ?? `${INTERVAL_MS}ms`)
+  if (interval === undefined || interval < INTERVAL_MS_MIN) {
+    return read.wrong(`--interval: expected at least ${INTERVAL_MS_MIN}ms, as ${DURATION_FORM}`)
+  }
+  const client = await openClient(read)
+  const isJson = read.texts.has('output')
+  if (!read.flags.has('watch')) {
+    await print(resource, await client.open(path), isJson, output)
     return EXIT_OK
+  }
+  let before: string | undefined
+  await repeat(output.terminal, interval, async () => {
+    const text = await gather(await client.open(path))
+    if (text === before) return
+    if (before !== undefined && !isJson) output.stdout('\n')
+    before = text
+    await print(resource, once(text), isJson, output)
+  })
+  return EXIT_OK
+}
+
+/** Returns the path of the table with its filters. If a filter is wrong, returns the fault. */
+function pathOf(
+  { texts }: ParsedArguments,
+  resource: keyof Shapes,
+): string | { readonly fault: string } {
+  const query = new URLSearchParams()
+  for (const name of FILTERS) {
+    const value = texts.get(name)
+    if (value === undefined) continue
+    if (!FILTERED.includes(resource)) {
+      return { fault: `get ${resource} has no --${name}; only ${FILTERED.join(', ')} have filters` }
+    }
+    query.set(name, value)
+  }
+  const [name, prefix] = [texts.get('name'), texts.get('prefix')]
+  const pattern = name === undefined ? undefined : parseMatchPattern(name)
+  if (pattern?.kind === 'bad') return { fault: `--name: ${pattern.reason}` }
+  const parsed = prefix === undefined ? undefined : parseMaskedPrefix(prefix)
+  if (parsed?.kind === 'bad') return { fault: `--prefix: ${parsed.reason}` }
+  return query.size === 0 ? `/v1/${resource}` : `/v1/${resource}?${query.toString()}`
+}
+
+async function print(
+  resource: keyof Shapes,
+  parts: AsyncIterable<string>,
+  isJson: boolean,
+  output: CommandOutput,
+): Promise<void> {
+  if (isJson) {
+    for await (const part of parts) output.stdout(part)
+    return
   }
   const columns: readonly Column<Fields>[] = TABLES[resource]
   const table = new TableWriter(
@@ -119,7 +179,17 @@ export async function runGet(read: ParsedArguments, output: CommandOutput): Prom
   }
   table.end()
   if (table.count === 0) output.stderr(`no ${resource}\n`)
-  return EXIT_OK
+}
+
+async function gather(parts: AsyncIterable<string>): Promise<string> {
+  let all = ''
+  for await (const part of parts) all += part
+  return all
+}
+
+async function* once(text: string): AsyncIterable<string> {
+  yield text
+  await Promise.resolve()
 }
 
 function isShown(resource: string): resource is keyof Shapes {

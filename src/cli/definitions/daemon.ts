@@ -49,7 +49,10 @@ reached or were hit, files with faults.`,
 export const GET: ParsedCommand = {
   name: 'get',
   summary: 'print tables of a running daemon',
-  synopsis: ['get endpoints|policies|selectors|names|ipcache|identities|resources|datapath'],
+  synopsis: [
+    'get endpoints|policies|selectors|names|ipcache|identities|resources|datapath [--watch]',
+    'get names|ipcache|identities [--endpoint NAME] [--name PATTERN] [--prefix PREFIX]',
+  ],
   words: 'endpoints policies selectors names ipcache identities resources datapath'.split(' '),
   about: `endpoints   workloads to which policy applies, and whether each is enforced
 policies    policies, the state of their files, and their names that no client has asked
@@ -59,10 +62,19 @@ ipcache     prefixes, with identity, labels and owners
 identities  identities in use, with their labels
 resources   external resources
 datapath    entries that are enforced at present, read back from the datapath`,
-  options: { output: json('one JSON array on stdout'), ...DAEMON_OPTIONS },
+  options: {
+    endpoint: text('NAME', 'only what this endpoint learned, and its own addresses'),
+    name: text('PATTERN', 'only this name, or names that match the pattern, as in policies'),
+    prefix: text('PREFIX', 'only addresses in this prefix, and prefixes that overlap it'),
+    watch: flag('print the table again when it has changed, until Ctrl-C', 'w'),
+    interval: text('TIME', 'with --watch: how often to look for changes; default 2s'),
+    output: json('one JSON array on stdout'),
+    ...DAEMON_OPTIONS,
+  },
   exitCodes: `0 ok, 2 wrong use, ${DAEMON_CODES}`,
   examples: [
     'namegate get endpoints',
+    "namegate get names --endpoint shop --name '**.example.com' --watch",
     "namegate get ipcache -o json | jq '.[] | select(.identity == 16777217) | .prefix'",
   ],
   run: async (read, output) => await (await import('../commands/get.ts')).runGet(read, output),
