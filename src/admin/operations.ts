@@ -110,6 +110,21 @@ const READS: readonly Operation[] = [
     problems: [409],
   },
   {
+    id: 'getTop',
+    method: 'get',
+    path: '/v1/top',
+    summary: 'Counts recent flows by verdict, name and endpoint, and equal refusals',
+    parameters: [
+      query('window', 'Count the flows of this time, such as 10m. By default 60s', TEXT),
+      query('rows', 'Each list has at most so many rows. By default 20', {
+        ...WHOLE,
+        maximum: 1000,
+      }),
+    ],
+    answer: { one: 'Top' },
+    problems: [400],
+  },
+  {
     id: 'getDocument',
     method: 'get',
     path: '/v1/openapi.json',

@@ -12,6 +12,7 @@ import { accepts, JSON_TYPE, LINES_TYPE } from './negotiation.ts'
 import type { Problem, ProblemKind } from './problems.ts'
 import { readRowFilter, type RowFilter } from './row-filter.ts'
 import type { AdminState } from './state.ts'
+import { readTopQuery } from './top-query.ts'
 import { datapathRows } from './views/datapath.ts'
 import { endpointRows, resourceRows } from './views/endpoints.ts'
 import { identityRows, ipcacheRows } from './views/ipcache.ts'
@@ -20,6 +21,7 @@ import { policyRows } from './views/policies.ts'
 import type { Rows } from './views/rows.ts'
 import { selectorRows } from './views/selectors.ts'
 import { statusView } from './views/status.ts'
+import { topView } from './views/top.ts'
 import { differenceRows } from './views/verify.ts'
 import { waitRealized } from './wait.ts'
 
@@ -63,6 +65,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ],
   ['/v1/flows', (state, query) => flows(state, query)],
   ['/v1/flows/kept', (state, query) => keptFlows(state, query)],
+  ['/v1/top', (state, query) => top(state, query)],
   ['/v1/openapi.json', (state) => document(state)],
 ])
 
@@ -181,6 +184,11 @@ function detach(state: AdminState): Answer {
 function flows(state: AdminState, query: URLSearchParams): Answer {
   const read = readFlowQuery(state, query)
   return read.kind === 'ok' ? { kind: 'flows', query: read.value } : badRequest(read)
+}
+
+async function top(state: AdminState, query: URLSearchParams): Promise<Answer> {
+  const read = readTopQuery(query)
+  return read.kind === 'ok' ? object(await topView(state, read.value)) : badRequest(read)
 }
 
 function keptFlows(state: AdminState, query: URLSearchParams): Answer {

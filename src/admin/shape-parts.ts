@@ -4,6 +4,7 @@ import { z } from 'zod'
 
 export const text = z.string()
 export const whole = z.int()
+export const decimal = z.number()
 export const flag = z.boolean()
 export const texts = z.array(text).readonly()
 export const numbers = z.array(whole).readonly()

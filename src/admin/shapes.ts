@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { FLOW_SCHEMAS } from './flow-schemas.ts'
 import { REQUEST_SCHEMAS } from './request-shapes.ts'
 import { flag, list, numbers, optional, shape, text, texts, time, whole } from './shape-parts.ts'
+import { top } from './top-shapes.ts'
 
 const mode = z.enum(['enforce', 'audit', 'bypass'])
 
@@ -248,6 +249,7 @@ export const SCHEMAS = {
   Entry: entry,
   Verify: verify,
   Status: status,
+  Top: top,
   OwnAnswer: ownAnswer,
   Explanation: explanation,
   AuditResult: auditResult,

@@ -105,6 +105,8 @@ const ROWS: readonly Row[] = [
   ['GET /v1/verify', 200, undefined, 'no difference'],
   ['GET /v1/flows', 200, undefined, 'an answer and a refusal'],
   ['GET /v1/flows?verdict=nothing', 400, undefined, 'no such verdict'],
+  ['GET /v1/top?window=10m&rows=5', 200, undefined, 'what was asked and refused'],
+  ['GET /v1/top?rows=x', 400, undefined, 'no number'],
   ['GET /v1/openapi.json', 200, undefined, 'the document itself'],
   ['POST /v1/mode', 200, { mode: 'audit' }, 'a mode'],
   ['POST /v1/mode', 200, { mode: 'enforce' }, 'back again'],
