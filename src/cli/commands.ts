@@ -15,7 +15,7 @@ import {
 import { ASK, AUDIT, FLOWS, GET, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
 import { EXEC } from './definitions/exec.ts'
 import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
-import { TOP } from './definitions/observe.ts'
+import { EXPLAIN, TOP } from './definitions/observe.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
 import { listText } from './reference.ts'
@@ -93,6 +93,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   RUN,
   EXEC,
   ASK,
+  EXPLAIN,
   MATCH,
   POLICY,
   GET,

@@ -70,6 +70,8 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['flows --port 53 --verdict denied', 'no flow can match'],
   ['flows --not', 'a filter is missing'],
   ['flows --columns tme', 'no such column'],
+  ['explain a.x', 'an endpoint is missing'],
+  ['explain --as shop', 'a question is missing'],
   ['top extra', 'top takes no argument'],
   ['top --window x', 'no duration'],
   ['ask', 'a name is missing'],

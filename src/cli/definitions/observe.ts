@@ -28,3 +28,36 @@ upstreams, slowest first. On a terminal the text is drawn again every two second
   ],
   run: async (read, output) => await (await import('../commands/top.ts')).runTop(read, output),
 }
+
+export const EXPLAIN: ParsedCommand = {
+  name: 'explain',
+  summary: 'say if an endpoint of the daemon can ask a name or connect now, and why',
+  synopsis: ['explain NAME --as ENDPOINT', 'explain --as ENDPOINT QUESTION'],
+  docs: 'docs/operations.md',
+  about: `Says if an endpoint of the running daemon can ask for NAME, or connect, and why: the rules, selectors and defaults that decide, and
+for a denial the rule that comes nearest to allowing it. The policy in force and the names that the endpoint learned decide. 'policy
+explain' answers the same from files, without a daemon.
+
+QUESTION is one of:
+  --ask NAME [--protocol P] [--server A:PORT]   can the endpoint ask the server at A:PORT for NAME, over UDP (default) or TCP
+  [--name NAME] [--address ADDRESS] --port P    can the endpoint connect to the addresses of NAME, or to ADDRESS; with
+                                                both: to ADDRESS from an answer for NAME. P: for example 443/TCP, 53/UDP, 443`,
+  options: {
+    as: text('ENDPOINT', 'the name of the endpoint'),
+    ask: text('NAME', 'see QUESTION'),
+    server: text('A:PORT', 'see QUESTION'),
+    protocol: text('P', 'see QUESTION'),
+    name: text('NAME', 'see QUESTION'),
+    address: text('ADDRESS', 'see QUESTION'),
+    port: text('P', 'see QUESTION'),
+    output: json('one JSON object on stdout'),
+    ...DAEMON_OPTIONS,
+  },
+  exitCodes: `0 allowed, 1 denied, 2 wrong use or no such endpoint, ${DAEMON_CODES}`,
+  examples: [
+    'namegate explain www.example.com --as shop',
+    'namegate explain --as shop --address 198.18.0.9 --port 443/TCP',
+  ],
+  run: async (read, output) =>
+    await (await import('../commands/explain.ts')).runExplain(read, output),
+}

@@ -2,7 +2,6 @@
 // connect, and why. It reads only files.
 
 import { existsSync } from 'node:fs'
-import type { Explanation } from '../../explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
 import { parseLabels } from '../../policy/match/labels.ts'
 import {
@@ -12,9 +11,9 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
+import { formatExplanation } from './explanation-text.ts'
 import { OfflineNode } from './offline-node.ts'
 import { noteWorld, policyPaths, readWorld } from './read-world.ts'
-import { formatPairs } from '../table.ts'
 
 const OR_ASK = 'or a question such as --ask NAME'
 const TEXTS = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
@@ -41,30 +40,4 @@ export function runPolicyExplain(read: ParsedArguments, output: CommandOutput): 
   const found = node.explain(labels.labels, asked.question)
   output.stdout(read.texts.has('output') ? toJson(found) : formatExplanation(found))
   return found.verdict === 'deny' ? EXIT_NEGATIVE : EXIT_OK
-}
-
-function formatExplanation(found: Explanation): string {
-  const { verdict, reason, rules, selectors, identities, labels, nearest, notes } = found
-  const { egress, policies } = found.default
-  const why = policies.length === 0 ? '' : ` (${policies.join(', ')})`
-  return formatPairs([
-    ['verdict', verdict],
-    ['reason', reason],
-    ...rules.map((rule) => {
-      return ['rule', `${rule.policy} ${rule.file}:${rule.line} (${rule.action})`] as const
-    }),
-    ['selectors', selectors.join(', ') || '-'],
-    ['identities', identities.join(', ') || '-'],
-    ['labels', labels.join(', ') || '-'],
-    ['default', `${egress}${why}`],
-    ...(nearest === null
-      ? []
-      : [
-          [
-            'nearest',
-            `${nearest.policy} ${nearest.file}:${nearest.line}: ${nearest.missing}`,
-          ] as const,
-        ]),
-    ...notes.map((note) => ['note', note] as const),
-  ])
 }

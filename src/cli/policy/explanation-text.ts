@@ -1,0 +1,45 @@
+// Formats an explanation of policy as lines, from files (`policy explain`) or from a daemon (`explain`).
+
+import type { Explanation } from '../../explain/explanation.ts'
+import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { formatPairs } from '../table.ts'
+
+export function formatExplanation(found: PartOf<Explanation>): string {
+  const { verdict, reason, rules, selectors, identities, labels, nearest, notes } = found
+  const { egress, policies }: PartOf<Explanation['default']> = fieldsOf(found.default)
+  const all = listOf(policies).map(textOf)
+  const why = all.length === 0 ? '' : ` (${all.join(', ')})`
+  const near: PartOf<NonNullable<Explanation['nearest']>> = fieldsOf(nearest)
+  return formatPairs([
+    ['verdict', textOf(verdict)],
+    ['reason', textOf(reason)],
+    ...listOf(rules).map((each) => {
+      const rule: PartOf<Explanation['rules'][number]> = fieldsOf(each)
+      return ['rule', `${placeOf(rule)} (${textOf(rule.action)})`] as const
+    }),
+    ['selectors', listed(selectors)],
+    ['identities', listed(identities)],
+    ['labels', listed(labels)],
+    ['default', `${textOf(egress)}${why}`],
+    ...(near.policy === undefined
+      ? []
+      : [['nearest', `${placeOf(near)}: ${textOf(near.missing)}`] as const]),
+    ...listOf(notes).map((note) => ['note', textOf(note)] as const),
+  ])
+}
+
+function placeOf({
+  policy,
+  file,
+  line,
+}: {
+  readonly policy?: unknown
+  readonly file?: unknown
+  readonly line?: unknown
+}): string {
+  return `${textOf(policy)} ${textOf(file)}:${textOf(line)}`
+}
+
+function listed(values: unknown): string {
+  return listOf(values).map(textOf).join(', ') || '-'
+}
