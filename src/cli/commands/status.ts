@@ -1,6 +1,7 @@
 // `runStatus` runs `namegate status`. The command prints the state of the daemon, as text for people or as JSON.
 
 import type { StatusShape } from '../../admin/shapes.ts'
+import { systemClock } from '../../core/clock.ts'
 import { openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
@@ -10,29 +11,53 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
-import { cleanCell, formatPairs } from '../table.ts'
+import { relativeTime } from '../relative-time.ts'
+import { styleOf, type Look, type Style } from '../style.ts'
+import { cleanCell } from '../table.ts'
+import { wrapText } from '../wrap.ts'
+
+interface StatusLook {
+  readonly style: Style
+  /** The width of the terminal in characters. Undefined: lines are not broken. */
+  readonly width: number | undefined
+  /** Formats a time, which is RFC 3339. */
+  readonly time: (text: string) => string
+}
 
 export async function runStatus(read: ParsedArguments, output: CommandOutput): Promise<number> {
   if (read.positionals.length > 0) return read.wrong('status takes no argument')
+  const style = styleOf(read, output)
+  if (typeof style === 'string') return read.wrong(style)
   const status: PartOf<StatusShape> = fieldsOf(await (await openClient(read)).get('/v1/status'))
-  output.stdout(read.texts.has('output') ? toJson(status) : formatStatus(status))
+  const { terminal } = output
+  const now = systemClock.wall()
+  const time = (text: string): string => (terminal === undefined ? text : relativeTime(text, now))
+  output.stdout(
+    read.texts.has('output')
+      ? toJson(status)
+      : formatStatus(status, { style, width: terminal?.columns, time }),
+  )
   return read.flags.has('ready') && status.ready !== true ? EXIT_NEGATIVE : EXIT_OK
 }
 
-function formatStatus(status: PartOf<StatusShape>): string {
+type Line = readonly [name: string, value: string, look?: Look | undefined]
+
+function formatStatus(status: PartOf<StatusShape>, look: StatusLook): string {
   const datapath = fieldsOf(status.datapath)
   const endpoints: PartOf<StatusShape['endpoints']> = fieldsOf(status.endpoints)
-  const pairs: readonly (readonly [string, string])[] = [
-    ['health', textOf(status.health)],
-    ['ready', status.ready === true ? 'yes' : `no: ${listOf(status.notReady).join('; ')}`],
-    ['version', `${textOf(status.version)}, pid ${textOf(status.pid)}`],
-    ['started', textOf(status.started)],
-    ['mode', textOf(status.mode)],
-    ['datapath', formatDatapath(datapath)],
+  const isReady = status.ready === true
+  const pairs: readonly Line[] = [
+    ['health', textOf(status.health), status.health === 'ok' ? 'green' : 'red'],
     [
-      'policy',
-      `${status.policies === 1 ? '1 policy' : `${textOf(status.policies)} policies`}, revision ${textOf(status.policyRevision)} desired, ${textOf(status.realizedRevision)} realized`,
+      'ready',
+      isReady ? 'yes' : `no: ${listOf(status.notReady).join('; ')}`,
+      isReady ? 'green' : 'red',
     ],
+    ['version', `${textOf(status.version)}, pid ${textOf(status.pid)}`],
+    ['started', look.time(textOf(status.started))],
+    ['mode', formatMode(status.mode), status.mode === 'enforce' ? undefined : 'yellow'],
+    ['datapath', formatDatapath(datapath)],
+    ['policy', formatPolicy(status)],
     ['endpoints', `${textOf(endpoints.known)} known, ${formatEnforcing(endpoints, datapath)}`],
     ['listeners', listOf(status.listeners).map(textOf).join(', ')],
     ...(typeof status.interception === 'string'
@@ -44,12 +69,53 @@ function formatStatus(status: PartOf<StatusShape>): string {
     ...restartLine(status.restart),
     ['upstreams', listOf(status.upstreams).map(formatUpstream).join(', ')],
   ]
-  const lines = [
+  const lines: readonly Line[] = [
     ...listOf(status.limits).map(formatLimit),
     ...listOf(status.faults).map(formatFault),
-    ...listOf(status.warnings).map((warning) => `warning: ${textOf(warning)}`),
+    ...listOf(status.warnings).map((warning) => ['warning', textOf(warning), 'yellow'] as const),
   ]
-  return formatPairs(pairs) + lines.map((line) => `${cleanCell(line)}\n`).join('')
+  return formatLines(pairs, look) + lines.map((line) => formatNote(line, look)).join('')
+}
+
+/** Returns lines of the form `name:  value`, with the values in one column. A value that is too long for the terminal has several lines. */
+function formatLines(pairs: readonly Line[], { style, width }: StatusLook): string {
+  const column = Math.max(...pairs.map(([name]) => name.length)) + 3
+  return pairs
+    .map(([name, value, look]) => {
+      const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(1, width - column)
+      const lines = wrapText(cleanCell(value), room).map((line) =>
+        look === undefined ? line : style(line, look),
+      )
+      return `${style(`${name}:`, 'bold')}${' '.repeat(column - name.length - 1)}${lines.join(`\n${' '.repeat(column)}`)}\n`
+    })
+    .join('')
+}
+
+/** Returns a line of the form `name: value`, and indented lines for what does not fit. */
+function formatNote([name, value, look]: Line, { style, width }: StatusLook): string {
+  const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(1, width - INDENT.length)
+  const lines = wrapText(cleanCell(`${name}: ${value}`), room)
+  return `${lines.map((line) => (look === undefined ? line : style(line, look))).join(`\n${INDENT}`)}\n`
+}
+
+const INDENT = '  '
+
+const MODES: ReadonlyMap<unknown, string> = new Map([
+  ['enforce', 'what policy denies is dropped'],
+  ['audit', 'what policy denies is allowed and reported'],
+  ['bypass', 'everything is allowed'],
+])
+
+function formatMode(mode: unknown): string {
+  const about = MODES.get(mode)
+  return about === undefined ? textOf(mode) : `${textOf(mode)}: ${about}`
+}
+
+function formatPolicy({ policies, policyRevision, realizedRevision }: PartOf<StatusShape>): string {
+  const count = policies === 1 ? '1 policy' : `${textOf(policies)} policies`
+  if (policyRevision === realizedRevision)
+    return `${count} in force, revision ${textOf(policyRevision)}`
+  return `${count}, revision ${textOf(realizedRevision)} in force, revision ${textOf(policyRevision)} follows`
 }
 
 function formatDatapath({
@@ -61,11 +127,17 @@ function formatDatapath({
   held,
   repaired,
 }: PartOf<StatusShape['datapath']>): string {
-  const desired = revision === desiredRevision ? '' : ` of ${textOf(desiredRevision)}`
-  const waiting = held === 0 ? '' : `, ${textOf(held)} answers held`
-  const state = `${textOf(kind)}, revision ${textOf(revision)}${desired}, ${textOf(refused)} entries refused`
-  const repairs = repaired === 0 ? '' : `, ${textOf(repaired)} repaired`
-  return `${state}${repairs}${waiting}${stalled === true ? ', stalled' : ''}`
+  const at =
+    revision === desiredRevision
+      ? `has every change, revision ${textOf(revision)}`
+      : `has revision ${textOf(revision)} of ${textOf(desiredRevision)}`
+  return [
+    `${textOf(kind)} ${at}`,
+    `${textOf(refused)} entries refused`,
+    ...(repaired === 0 ? [] : [`${textOf(repaired)} repaired`]),
+    ...(held === 0 ? [] : [`${textOf(held)} answers wait for it`]),
+    ...(stalled === true ? ['its last commit takes longer than a second'] : []),
+  ].join(', ')
 }
 
 /** Returns how many endpoints are enforced. The memory datapath sees no packets, so it enforces no endpoint. */
@@ -85,10 +157,10 @@ function formatKept({
   faults,
 }: PartOf<NonNullable<StatusShape['kept']>>): string {
   const failed = faults === 0 ? '' : `, ${counted(faults, 'write')} failed`
-  const octets = `image ${textOf(image)} octets, journal ${textOf(journal)}`
+  const octets = `${textOf(image)} octets and a journal of ${textOf(journal)}`
   const isWritten = image !== 0 || journal !== 0
-  const what = isWritten ? `${octets}, written ${textOf(age)} s ago` : 'nothing written yet'
-  return `generation ${textOf(generation)}, ${what}${failed}`
+  const what = isWritten ? `written ${textOf(age)} s ago, ${octets}` : 'nothing written yet'
+  return `${what}, generation ${textOf(generation)}${failed}`
 }
 
 /** Returns a text such as `1 time` or `2 times`. */
@@ -121,15 +193,16 @@ function formatUpstream(value: unknown): string {
   return `${textOf(address)} not asked yet`
 }
 
-function formatLimit(value: unknown): string {
+function formatLimit(value: unknown): Line {
   const part: PartOf<StatusShape['limits'][number]> = fieldsOf(value)
   const { limit, use, bound, hits } = part
   const used = use === null ? `bound ${textOf(bound)}` : `${textOf(use)} of ${textOf(bound)} used`
-  return `limit ${textOf(limit)}: ${used}, hit ${counted(hits, 'time')}`
+  return [`limit ${textOf(limit)}`, `${used}, hit ${counted(hits, 'time')}`, 'yellow']
 }
 
-function formatFault(value: unknown): string {
+function formatFault(value: unknown): Line {
   const part: PartOf<StatusShape['faults'][number]> = fieldsOf(value)
   const { file, line, column, message } = part
-  return `fault: ${textOf(file)}:${textOf(line)}:${textOf(column)}: ${textOf(message)}`
+  const place = `${textOf(file)}:${textOf(line)}:${textOf(column)}`
+  return ['fault', `${place}: ${textOf(message)}`, 'red']
 }

@@ -37,6 +37,7 @@ export const STATUS: ParsedCommand = {
 reached or were hit, files with faults.`,
   options: {
     ready: flag('end with exit code 1 if the daemon is not ready'),
+    color: COLOR,
     output: json('one JSON object on stdout'),
     ...DAEMON_OPTIONS,
   },

@@ -9,7 +9,7 @@ import { AdminServer } from '../../../src/admin/server.ts'
 import type { AdminState } from '../../../src/admin/state.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
-import { namegate, runCommand } from '../../support/nodes/command.ts'
+import { mkTerminal, namegate, runCommand, runCommandOn } from '../../support/nodes/command.ts'
 import { Node } from '../../support/nodes/node.ts'
 
 const getCommand = namegate('get')
@@ -57,16 +57,16 @@ after(async () => {
 
 test('statusCommand says of the state folder when nothing was written, and counts failures', async () => {
   const rows: readonly (readonly [given: Partial<typeof use>, line: string])[] = [
-    [{}, 'generation 3, nothing written yet'],
-    [{ faults: { 'read-only': 1 } }, 'generation 3, nothing written yet, 1 write failed'],
+    [{}, 'nothing written yet, generation 3'],
+    [{ faults: { 'read-only': 1 } }, 'nothing written yet, generation 3, 1 write failed'],
     [
       { imageOctets: 9, faults: { 'read-only': 1, other: 1 } },
-      'generation 3, image 9 octets, journal 0, written 5 s ago, 2 writes failed',
+      'written 5 s ago, 9 octets and a journal of 0, generation 3, 2 writes failed',
     ],
-    [{ imageOctets: 9 }, 'generation 3, image 9 octets, journal 0, written 5 s ago'],
+    [{ imageOctets: 9 }, 'written 5 s ago, 9 octets and a journal of 0, generation 3'],
     [
       { imageOctets: 0, journalOctets: 7 },
-      'generation 3, image 0 octets, journal 7, written 5 s ago',
+      'written 5 s ago, 0 octets and a journal of 7, generation 3',
     ],
   ]
   const before = use
@@ -86,11 +86,46 @@ test('statusCommand counts the entries that were repaired, when there are some',
   for (const [repaired, end] of rows) {
     counters.repaired = repaired
     const { out } = await runCommand(statusCommand, '--socket', socket)
-    assert.equal(/^datapath: +memory, revision \d+, (.*)$/m.exec(out)?.[1], end)
+    assert.equal(/^datapath: +memory has every change, revision \d+, (.*)$/m.exec(out)?.[1], end)
   }
 })
 
 test('getCommand shows all faults of a file in one cell', async () => {
   const { out } = await runCommand(getCommand, 'policies', '--socket', socket)
   assert.match(out, /rejected .* p\.yaml:2:3: found x; p\.yaml:2:3: found y\n$/)
+})
+
+test('statusCommand fits every width of a terminal, and loses no word', async () => {
+  const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
+  const { out: wide } = await runCommandOn(
+    mkTerminal(1000),
+    statusCommand,
+    '--socket',
+    socket,
+    '--color',
+    'never',
+  )
+  for (const width of [40, 57, 80, 120, 200]) {
+    const args = ['--socket', socket, '--color', 'never']
+    const { out } = await runCommandOn(mkTerminal(width), statusCommand, ...args)
+    for (const line of out.trimEnd().split('\n')) {
+      const isOneWord = line.trim().split(/\s+/).length <= 2
+      assert.ok(line.length <= width || isOneWord, `${width}: ${line}`)
+    }
+    assert.deepEqual(words(out), words(wide), `${width}`)
+  }
+})
+
+test('statusCommand has colours on a terminal, and no broken lines in a pipe', async () => {
+  const args = ['--socket', socket]
+  const coloured = await runCommandOn(mkTerminal(80), statusCommand, ...args, '--color', 'always')
+  assert.ok(coloured.out.startsWith('\u001b[1mhealth:\u001b[0m'))
+  assert.match(coloured.out, /31mdegraded/)
+  assert.match(coloured.out, /31mfault: p\.yaml:2:3: found x/)
+  const { out } = await runCommand(statusCommand, ...args)
+  assert.match(out, /^started: +2026-01-02T03:04:05\.000Z$/m)
+  assert.match(out, /^mode: +enforce: what policy denies is dropped$/m)
+  assert.match(out, /^policy: +0 policies in force, revision \d+$/m)
+  assert.match(out, /^limit pairs: 80 of 100 used, hit 3 times$/m)
+  assert.equal((await runCommand(statusCommand, ...args, '--color', 'x')).code, 2)
 })
