@@ -15,6 +15,8 @@ export interface ExecConfigOptions {
   readonly families: readonly Family[]
   readonly policyFile: string | undefined
   readonly graceMs: number
+  /** The answer to a name that policy refuses. */
+  readonly denyResponse: Config['dns']['denyResponse']
   /** Addresses that `--allow` names. Every other private address is protected. */
   readonly allowedPrefixes: readonly Prefix[]
 }
@@ -41,12 +43,8 @@ const DNS_PORT = 53
 const NOWHERE: Position = { file: 'exec', line: 0, column: 0 }
 const POLICY_OPTION: Position = { file: '--policy', line: 0, column: 0 }
 
-export function execConfig({
-  families,
-  policyFile,
-  graceMs,
-  allowedPrefixes,
-}: ExecConfigOptions): Config {
+export function execConfig(options: ExecConfigOptions): Config {
+  const { families, policyFile, graceMs, denyResponse, allowedPrefixes } = options
   return {
     file: NOWHERE.file,
     listeners: families.map(listenerOf),
@@ -81,7 +79,7 @@ export function execConfig({
     admin: { socket: 'var/run/admin.sock' },
     metrics: { address: '127.0.0.1', port: 9465 },
     dns: {
-      denyResponse: 'refused',
+      denyResponse,
       // A policy file is read as the daemon reads it. Without a policy file, only what `--allow` names is allowed.
       withoutRules: policyFile === undefined ? 'deny' : 'allow',
       hold: { limitMs: 100, onLimit: 'servfail' },

@@ -23,7 +23,24 @@ export type AllowResult =
   | { readonly kind: 'ok'; readonly allow: Allow }
   | { readonly kind: 'bad'; readonly column: number; readonly reason: string }
 
+/** One entry of a list of allowed targets. `line` and `column` count from 1. */
+export interface AllowLine {
+  readonly line: number
+  readonly column: number
+  readonly read: AllowResult
+}
+
 const BOTH: readonly AllowProtocol[] = ['TCP', 'UDP']
+
+/** Reads a list with one allowed target per line. `#` begins a comment, at the beginning of a line or after a blank. Never throws. */
+export function allowLines(text: string): readonly AllowLine[] {
+  return text.split(/\r?\n/).flatMap((line, i) => {
+    const entry = line.replace(/(^|\s)#.*$/, '').trimEnd()
+    const start = entry.length - entry.trimStart().length
+    if (start === entry.length) return []
+    return [{ line: i + 1, column: start + 1, read: parseAllow(entry.slice(start)) }]
+  })
+}
 
 /** Reads one allowed target. Never throws. */
 export function parseAllow(text: string): AllowResult {

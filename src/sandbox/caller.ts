@@ -34,6 +34,15 @@ export function resolvText(text = readOrEmpty(RESOLV_CONF)): string {
   return ['nameserver 127.0.0.1', ...kept, ''].join('\n')
 }
 
+/** Returns the working folder, or `/` if it was removed, because the launcher then uses `/` too. */
+export function workingFolder(): string {
+  try {
+    return process.cwd()
+  } catch {
+    return '/'
+  }
+}
+
 function readOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8')

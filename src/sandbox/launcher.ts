@@ -8,6 +8,7 @@ import { Duplex } from 'node:stream'
 import { UnavailableError } from '../core/errors.ts'
 import { nativeFile, whyMissing } from '../native/native-files.ts'
 import { errnoName, type Posix } from '../native/native.ts'
+import type { FileView } from './file-view.ts'
 import type { Hidden } from './hidden.ts'
 
 export interface LaunchOptions {
@@ -20,6 +21,7 @@ export interface LaunchOptions {
   /** The path of the command's resolv.conf. */
   readonly resolv: string
   readonly hidden: Hidden
+  readonly view: FileView
   readonly publish: readonly Publish[]
   readonly command: readonly string[]
 }
@@ -87,7 +89,7 @@ export class Launcher {
     this.#inbox = inbox
     this.#sockets = new Promise((done) => (this.#gotSockets = done))
     this.started = new Promise((done) => (this.#gotStart = done))
-    this.#child = spawn(options.program, argumentsOf(options), {
+    this.#child = spawn(options.program, ['run', ...options.command], {
       env: options.hidden.env,
       stdio: ['inherit', 'inherit', 'inherit', 'pipe', outbox],
     })
@@ -98,6 +100,7 @@ export class Launcher {
     }
     this.#control = control
     this.#control.on('error', () => undefined)
+    this.#control.write(encodeWords(wordsOf(options)))
     this.#control.on('data', (octets: Buffer) => this.#read(octets.toString('utf8')))
     this.ended = new Promise((done) => {
       this.#child.on('error', (error) => done(this.#fail('start', 0, error.message)))
@@ -195,18 +198,32 @@ export class Launcher {
   }
 }
 
-function argumentsOf(options: LaunchOptions): string[] {
-  const { hidden, publish } = options
+/** Returns the options for the launcher, which reads them from its control channel (native/sandbox/options.h). */
+function wordsOf({
+  privileged,
+  foreground,
+  resolv,
+  hidden,
+  view,
+  publish,
+}: LaunchOptions): string[] {
   return [
-    ...(options.privileged ? ['--privileged'] : []),
-    ...(options.foreground ? ['--foreground'] : []),
-    ...['--resolv', options.resolv],
-    ...hidden.files.flatMap((path) => ['--file', path]),
-    ...hidden.folders.flatMap((path) => ['--folder', path]),
-    ...publish.flatMap(({ address, port, inner }) => ['--publish', `${address} ${port} ${inner}`]),
-    '--',
-    ...options.command,
+    ...(privileged ? ['privileged'] : []),
+    ...(foreground ? ['foreground'] : []),
+    ...(view.isReadOnly ? ['read-only'] : []),
+    ...(view.hasPrivateTmp ? ['private-tmp'] : []),
+    ...['resolv', resolv],
+    ...hidden.files.flatMap((path) => ['file', path]),
+    ...hidden.folders.flatMap((path) => ['folder', path]),
+    ...view.hidden.flatMap((path) => ['hide', path]),
+    ...view.locked.flatMap((path) => ['lock', path]),
+    ...publish.flatMap(({ address, port, inner }) => ['publish', `${address} ${port} ${inner}`]),
   ]
+}
+
+function encodeWords(words: readonly string[]): Buffer {
+  const octets = Buffer.from(words.map((word) => `${word}\0`).join(''))
+  return Buffer.concat([Buffer.from(`${octets.length}\n`), octets])
 }
 
 /** Returns the path of the launcher's program. Throws UnavailableError if the program was not built. */

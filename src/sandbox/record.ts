@@ -16,6 +16,8 @@ export interface NameRecord {
   readonly name: string
   asked: number
   verdict: NameVerdict
+  /** True if every query was for SRV records, which programs such as apt ask before they ask for addresses. */
+  isService: boolean
 }
 
 /** A destination that the command reached or was refused. */
@@ -53,6 +55,7 @@ const STRENGTH: Readonly<Record<NameVerdict, number>> = {
 /** Loopback addresses. Connections to them stay inside the command's namespace. */
 const OWN = /^(?:127\.|::1$)/
 const DNS_PORT = 53
+const SRV = 33
 
 /** The records of one run. */
 export class Recorder {
@@ -63,6 +66,7 @@ export class Recorder {
   readonly #core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
   readonly #flows: FlowRing
   readonly #dump: (family: Family, visit: (flow: Flow) => void) => number
+  readonly #onRefused: (record: NameRecord | ConnectionRecord) => void
   readonly #namesOf = new Map<string, Set<string>>()
   #seen = 0
 
@@ -71,10 +75,13 @@ export class Recorder {
     readonly flows: FlowRing
     /** Lists the connection table of the command's network namespace. */
     readonly dump: (family: Family, visit: (flow: Flow) => void) => number
+    /** Called once for each name and connection that is refused, or would be refused without audit. */
+    readonly onRefused?: (record: NameRecord | ConnectionRecord) => void
   }) {
     this.#core = options.core
     this.#flows = options.flows
     this.#dump = options.dump
+    this.#onRefused = options.onRefused ?? (() => undefined)
   }
 
   /** Reads new flows and connections. */
@@ -98,20 +105,20 @@ export class Recorder {
       }
       case 'denied':
       case 'not-ready':
-        this.#takeName(flow.name, 'denied', true)
+        this.#takeName(flow, 'denied', true)
         break
       case 'audited':
-        this.#takeName(flow.name, 'audited', true)
+        this.#takeName(flow, 'audited', true)
         break
       case 'forwarded':
-        this.#takeName(flow.name, 'allowed', true)
+        this.#takeName(flow, 'allowed', true)
         break
       case 'answered':
-        this.#takeName(flow.name, 'allowed', false)
+        this.#takeName(flow, 'allowed', false)
         break
       case 'upstream-failed':
       case 'overloaded':
-        this.#takeName(flow.name, 'failed', false)
+        this.#takeName(flow, 'failed', false)
         break
       case 'unknown-client':
       case 'interface-mismatch':
@@ -122,16 +129,22 @@ export class Recorder {
     }
   }
 
-  #takeName(name: string | undefined, verdict: NameVerdict, isQuestion: boolean): void {
+  #takeName({ name, qtype }: FlowDetails, verdict: NameVerdict, isQuestion: boolean): void {
     if (name === undefined) return
+    const isService = qtype === SRV
     const known = this.names.get(name)
-    if (known === undefined) {
-      if (this.names.size === RECORDS_MAX) this.lost++
-      else this.names.set(name, { name, asked: 1, verdict })
+    if (known === undefined && this.names.size === RECORDS_MAX) {
+      this.lost++
       return
     }
-    if (isQuestion) known.asked++
-    if (STRENGTH[verdict] > STRENGTH[known.verdict]) known.verdict = verdict
+    const record = known ?? { name, asked: 0, verdict, isService }
+    this.names.set(name, record)
+    if (isQuestion || known === undefined) record.asked++
+    record.isService &&= isService
+    const isNews = known === undefined || STRENGTH[verdict] > STRENGTH[known.verdict]
+    if (!isNews) return
+    record.verdict = verdict
+    if (verdict === 'denied' || verdict === 'audited') this.#onRefused(record)
   }
 
   #takeMade({ family, protocol, original }: Flow): void {
@@ -157,7 +170,7 @@ export class Recorder {
     }
     const names = this.#holdNames(address)
     const isGuarded = this.#core.guard.isGuarded(family, place.address, 0)
-    this.connections.set(key, {
+    const record: ConnectionRecord = {
       address,
       protocol: formatProtocol(protocol),
       port,
@@ -165,7 +178,9 @@ export class Recorder {
       verdict,
       names,
       isGuarded,
-    })
+    }
+    this.connections.set(key, record)
+    if (verdict !== 'made') this.#onRefused(record)
   }
 
   #holdNames(address: string): Set<string> {

@@ -1,4 +1,4 @@
-// `suggestPolicy` makes the policy of `exec --suggest`. The policy allows every name that the command asked. For each name, it allows every
+// `suggestPolicy` makes the policy of `exec --suggest`. The policy allows every name that the command asked, except for SRV records only. For each name, it allows every
 // protocol and port at which the command reached, or was refused, one of the name's addresses. The code of `policy suggest` makes the
 // policy, and `exec --policy` can read it. The function has no side effects.
 
@@ -16,8 +16,8 @@ export function suggestPolicy({
   const labels = Object.entries(EXEC_LABELS).map(([key, value]) => `external:${key}=${value}`)
   const needs = new Needs(labels)
   const seen = { first: '', last: '', endpoint: 'exec', node: '' }
-  for (const { name, asked, verdict } of names.values()) {
-    if (verdict !== 'failed') needs.addAsked(name, { ...seen, count: asked })
+  for (const { name, asked, verdict, isService } of names.values()) {
+    if (verdict !== 'failed' && !isService) needs.addAsked(name, { ...seen, count: asked })
   }
   const guarded = new Set<string>()
   for (const { packets, names: known, isGuarded, ...rest } of connections.values()) {

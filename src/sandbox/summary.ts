@@ -3,13 +3,16 @@
 
 import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
 
+/** The version of the form of a report. It changes when a key changes its meaning or goes. */
+export const REPORT_VERSION = 1
+
 export interface Summary {
   readonly names: readonly {
     readonly name: string
     /** How many queries were made for the name. */
     readonly asked: number
     readonly verdict: string
-    /** The option that would allow the name. Null if the name was not denied. */
+    /** The option that would allow the name. Null if the name was not denied, or if only its SRV records were asked. */
     readonly allow: string | null
   }[]
   readonly refused: readonly RefusedConnection[]
@@ -44,9 +47,9 @@ export function summaryOf({
 }: Pick<Recorder, 'names' | 'connections' | 'lost'>): Summary {
   const all = [...connections.values()].sort(byPlace)
   return {
-    names: [...names.values()].sort(byName).map(({ name, asked, verdict }) => {
-      const refused = verdict === 'denied' || verdict === 'audited'
-      return { name, asked, verdict, allow: refused ? `--allow ${name}` : null }
+    names: [...names.values()].sort(byName).map((record) => {
+      const { name, asked, verdict } = record
+      return { name, asked, verdict, allow: optionOf(record) }
     }),
     refused: all.flatMap(({ verdict, ...each }) =>
       verdict === 'made' ? [] : [refusedOf({ verdict, ...each }, verdict)],
@@ -61,6 +64,29 @@ export function summaryOf({
       })),
     lost,
   }
+}
+
+function optionOf({ name, verdict, isService }: NameRecord): string | null {
+  const isRefused = verdict === 'denied' || verdict === 'audited'
+  return isRefused && !isService ? `--allow ${name}` : null
+}
+
+/** Returns true if the report has something that an option would allow, or a refused connection. */
+export function hasRefusals({ names, refused }: Summary): boolean {
+  return refused.length > 0 || names.some(({ allow }) => allow !== null)
+}
+
+/** Returns one line about a refused name or connection, for `--verbose`. */
+export function refusalLine(record: NameRecord | ConnectionRecord): string {
+  if ('asked' in record) {
+    const option = optionOf(record)
+    const verb = record.verdict === 'denied' ? 'refused' : 'would refuse'
+    return `${verb} name ${record.name}${option === null ? '' : `: ${option}`}`
+  }
+  const verdict = record.verdict === 'refused' ? 'refused' : 'audited'
+  const connection = refusedOf(record, verdict)
+  const verb = verdict === 'refused' ? 'refused' : 'would refuse'
+  return `${verb} connection ${placeOf(connection)}: ${remedyOf(connection)}`
 }
 
 function refusedOf(record: ConnectionRecord, verdict: 'refused' | 'audited'): RefusedConnection {

@@ -30,6 +30,7 @@ for (const policyFile of [undefined, 'policy.yaml']) {
       families: [4, 6],
       policyFile,
       graceMs: 90_000,
+      denyResponse: 'refused',
       allowedPrefixes: [],
     })
     // The one place that differs: a fault about the path names the option.
@@ -45,7 +46,13 @@ test('execConfig protects every private address that --allow does not name', () 
   const allowedPrefixes = ['10.1.2.3/32', '192.168.0.0/16', '172.16.0.0/13', '0.0.0.0/32'].map(
     prefixOf,
   )
-  const { dns } = execConfig({ families: [4], policyFile: undefined, graceMs: 0, allowedPrefixes })
+  const { dns } = execConfig({
+    families: [4],
+    policyFile: undefined,
+    graceMs: 0,
+    denyResponse: 'refused',
+    allowedPrefixes,
+  })
   const guard = new Guard({ nodeAddresses: [], protectedPrefixes: dns.protectedPrefixes })
   const rows: readonly (readonly [address: string, guarded: boolean, reason: string])[] = [
     ['10.1.2.3', false, 'named'],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { loadPolicies } from '../../src/policy/load/load.ts'
 import type { ConnectionRecord, NameRecord } from '../../src/sandbox/record.ts'
 import { suggestPolicy } from '../../src/sandbox/suggest.ts'
-import { summaryOf, summaryRows } from '../../src/sandbox/summary.ts'
+import { hasRefusals, refusalLine, summaryOf, summaryRows } from '../../src/sandbox/summary.ts'
 
 function mkRecords(names: readonly NameRecord[], connections: readonly ConnectionRecord[]) {
   return {
@@ -29,10 +29,10 @@ function mkConnection(given: Partial<ConnectionRecord>): ConnectionRecord {
 
 const SEEN = mkRecords(
   [
-    { name: 'www.example.com', asked: 2, verdict: 'allowed' },
-    { name: 'tracker.example', asked: 3, verdict: 'denied' },
-    { name: 'lost.example', asked: 1, verdict: 'failed' },
-    { name: 'a b.example', asked: 1, verdict: 'audited' },
+    { name: 'www.example.com', asked: 2, verdict: 'allowed', isService: false },
+    { name: 'tracker.example', asked: 3, verdict: 'denied', isService: false },
+    { name: 'lost.example', asked: 1, verdict: 'failed', isService: false },
+    { name: 'a b.example', asked: 1, verdict: 'audited', isService: false },
   ],
   [
     mkConnection({ names: new Set(['www.example.com']) }),
@@ -65,6 +65,53 @@ test('summaryRows say what was refused and which option would allow it', () => {
     ['[2001:db8::9]:80/tcp', 'refused', '1', 'no name was answered with this address'],
   ])
 })
+
+test('summaryOf and suggestPolicy suggest nothing for a name that was asked for SRV records only', () => {
+  const seen = mkRecords(
+    [{ name: '_http._tcp.deb.example', asked: 1, verdict: 'denied', isService: true }],
+    [],
+  )
+  assert.deepEqual(summaryRows(summaryOf(seen)), [['_http._tcp.deb.example', 'denied', '1', '']])
+  assert.doesNotMatch(suggestPolicy(seen), /_http/)
+  assert.equal(hasRefusals(summaryOf(seen)), false)
+})
+
+test('hasRefusals is true if an option would allow something, or a connection was refused', () => {
+  const rows: readonly (readonly [why: string, given: Parameters<typeof mkRecords>, boolean])[] = [
+    ['nothing happened', [[], []], false],
+    ['a name was allowed', [[mkName('allowed')], []], false],
+    ['a server failed', [[mkName('failed')], []], false],
+    ['a name was refused', [[mkName('denied')], []], true],
+    ['a name would be refused', [[mkName('audited')], []], true],
+    ['a connection was made', [[], [mkConnection({})]], false],
+    ['a connection was refused', [[], [mkConnection({ verdict: 'refused' })]], true],
+  ]
+  for (const [why, given, expected] of rows) {
+    assert.equal(hasRefusals(summaryOf(mkRecords(...given))), expected, why)
+  }
+})
+
+test('refusalLine says what was refused, and what would allow it', () => {
+  const names = new Set(['a.example'])
+  const rows: readonly (readonly [Parameters<typeof refusalLine>[0], string])[] = [
+    [mkName('denied'), 'refused name a.example: --allow a.example'],
+    [mkName('audited'), 'would refuse name a.example: --allow a.example'],
+    [{ ...mkName('denied'), isService: true }, 'refused name a.example'],
+    [
+      mkConnection({ verdict: 'refused', names }),
+      'refused connection 192.0.2.1:443/tcp: --allow a.example:443/tcp',
+    ],
+    [
+      mkConnection({ verdict: 'audited' }),
+      'would refuse connection 192.0.2.1:443/tcp: no name was answered with this address',
+    ],
+  ]
+  for (const [record, expected] of rows) assert.equal(refusalLine(record), expected)
+})
+
+function mkName(verdict: NameRecord['verdict']): NameRecord {
+  return { name: 'a.example', asked: 1, verdict, isService: false }
+}
 
 test('suggestPolicy is a policy that the loader takes, and allows what was seen and no more', () => {
   const text = suggestPolicy(SEEN)

@@ -3,8 +3,15 @@
 
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
+import { openReport } from '../../sandbox/report-file.ts'
 import { suggestPolicy } from '../../sandbox/suggest.ts'
-import { summaryOf, summaryRows, type Summary } from '../../sandbox/summary.ts'
+import {
+  hasRefusals,
+  REPORT_VERSION,
+  summaryOf,
+  summaryRows,
+  type Summary,
+} from '../../sandbox/summary.ts'
 import { optionsOf, readExecArguments } from '../exec/arguments.ts'
 import { EXIT_OK, usageError, type CommandOutput } from '../command.ts'
 import { helpOf, type CommandTexts } from '../reference.ts'
@@ -27,6 +34,8 @@ export async function runExecCommand(
   const [suggest] = given.texts.get('suggest') ?? []
   // The command may run for hours. So if the file of the suggestion cannot be written, the user learns it before the command starts.
   if (suggest !== undefined) writeSuggestion(() => closeSync(openSync(suggest, 'a')))
+  const [target] = given.texts.get('report') ?? []
+  const report = target === undefined ? undefined : openReport(target)
   const { runExec } = await import('../exec/run.ts')
   const { code, recorder } = await runExec(options)
   if (recorder === undefined) return code
@@ -34,8 +43,10 @@ export async function runExecCommand(
     writeSuggestion(() => writeFileSync(suggest, suggestPolicy(recorder)))
   }
   const summary = summaryOf(recorder)
-  if (given.flags.has('json')) output.stderr(`${JSON.stringify({ code, ...summary })}\n`)
-  else if (!given.flags.has('quiet')) output.stderr(formatSummary(summary))
+  const whole = { version: REPORT_VERSION, code, audit: options.audit, ...summary }
+  report?.write(whole)
+  if (given.flags.has('json')) output.stderr(`${JSON.stringify(whole)}\n`)
+  else if (!given.flags.has('quiet') && hasRefusals(summary)) output.stderr(formatSummary(summary))
   return code
 }
 
@@ -51,6 +62,5 @@ function writeSuggestion(write: () => void): void {
 function formatSummary(summary: Summary): string {
   const rows = summaryRows(summary)
   const lost = summary.lost > 0 ? `and ${summary.lost} more\n` : ''
-  if (rows.length === 0) return ''
   return `namegate: names asked, connections refused\n${formatTable(['NAME', 'VERDICT', 'COUNT', 'WOULD ALLOW IT'], rows)}${lost}`
 }

@@ -10,13 +10,22 @@ import {
 } from '../../core/socket-address.ts'
 import { parseAllow, type Allow } from '../../policy/allow-line.ts'
 import type { Publish } from '../../sandbox/launcher.ts'
+import { workingFolder } from '../../sandbox/caller.ts'
+import { isKeepable, KEEP_FORM } from '../../sandbox/environment.ts'
+import { fileViewFault, hiddenPath, type FileView } from '../../sandbox/file-view.ts'
 import { EXIT_USAGE, type CommandOutput } from '../command.ts'
 import type { ExecOptions } from './run.ts'
 
-const FLAGS = ['audit', 'json', 'quiet', 'help'] as const
-const TEXTS = ['allow', 'policy', 'upstream', 'suggest', 'publish', 'uplink', 'grace'] as const
+const FLAGS = [
+  ...(['audit', 'env-clear', 'help', 'json', 'no-project', 'private-tmp', 'quiet'] as const),
+  ...(['read-only', 'verbose'] as const),
+]
+/** Options with one value. */
+const SINGLES = ['policy', 'suggest', 'uplink', 'grace', 'report', 'deny-response'] as const
+const TEXTS = [...SINGLES, 'allow', 'upstream', 'publish', 'keep', 'hide'] as const
 type Text = (typeof TEXTS)[number]
 
+const DENY_RESPONSES = [{ response: 'refused' }, { response: 'nxdomain' }] as const
 const PUBLISH_FORM = '[ADDRESS:]PORT[:INNER], such as 8080 or 127.0.0.1:8080:80'
 /** The ports of URLs without a port, in the form of `--allow`. */
 const PORTS: ReadonlyMap<string, string> = new Map([
@@ -52,9 +61,11 @@ export function readExecArguments(args: readonly string[]): Given | string {
   }
   const command = args.slice(args[at] === '--' ? at + 1 : at)
   if (command.length === 0 && !flags.has('help')) return 'exec needs a COMMAND'
-  for (const name of ['policy', 'suggest', 'uplink', 'grace'] as const) {
+  for (const name of SINGLES) {
     if ((texts.get(name)?.length ?? 0) > 1) return `--${name} was given twice`
   }
+  if (texts.has('keep') && !flags.has('env-clear')) return '--keep needs --env-clear'
+  if (flags.has('verbose') && flags.has('quiet')) return '--verbose and --quiet exclude each other'
   return { texts, flags, command }
 }
 
@@ -71,12 +82,7 @@ export function optionsOf(
       faults.push(`--${name} ${JSON.stringify(text)}${value}`)
       return []
     })
-  const allows = readAll<Allow>('allow', (text) => {
-    const why = whyUrl(text)
-    if (why !== undefined) return why
-    const result = parseAllow(text)
-    return result.kind === 'ok' ? result.allow : `, column ${result.column}: ${result.reason}`
-  })
+  const allows = readAll<Allow>('allow', readAllow)
   const upstreams = readAll<SocketAddress>(
     'upstream',
     (text) => parseSocketAddress(text) ?? `: expected ${SOCKET_ADDRESS_FORM}`,
@@ -84,6 +90,15 @@ export function optionsOf(
   const publish = readAll<Publish>(
     'publish',
     (text) => parsePublish(text) ?? `: expected ${PUBLISH_FORM}`,
+  )
+  const keep = readAll<readonly [string]>('keep', (text) =>
+    isKeepable(text) ? [text] : `: expected ${KEEP_FORM}`,
+  ).flat()
+  const view = readView({ texts, flags }, faults)
+  const [{ response: denyResponse } = DENY_RESPONSES[0]] = readAll(
+    'deny-response',
+    (text) =>
+      DENY_RESPONSES.find(({ response }) => response === text) ?? ': expected refused or nxdomain',
   )
   const [wanted] = texts.get('uplink') ?? []
   const uplink = (['pasta', 'slirp4netns', 'veth'] as const).find((each) => each === wanted)
@@ -102,10 +117,39 @@ export function optionsOf(
   }
   const say = (text: string): void => output.stderr(`namegate: ${text}\n`)
   const note = flags.has('quiet') ? () => undefined : say
+  const told = flags.has('verbose') ? say : undefined
   const [policyFile] = texts.get('policy') ?? []
   const audit = flags.has('audit')
   const shared = { allows, upstreams, publish, uplink, policyFile, audit, graceMs, command }
-  return { ...shared, say, note }
+  const kept = flags.has('env-clear') ? keep : undefined
+  const usesProject = !flags.has('no-project') && policyFile === undefined
+  return { ...shared, denyResponse, view, kept, usesProject, say, note, told }
+}
+
+/** Returns the end of a fault for a text that is no target. */
+function readAllow(text: string): Allow | string {
+  const why = whyUrl(text)
+  if (why !== undefined) return why
+  const result = parseAllow(text)
+  return result.kind === 'ok' ? result.allow : `, column ${result.column}: ${result.reason}`
+}
+
+/** Reads the options about files. Adds their faults to `faults`. */
+function readView({ texts, flags }: Pick<Given, 'texts' | 'flags'>, faults: string[]): FileView {
+  const hidden = (texts.get('hide') ?? []).flatMap((text) => {
+    const path = hiddenPath(text)
+    if (path === undefined) faults.push(`--hide ${JSON.stringify(text)}: there is no such path`)
+    return path === undefined ? [] : [path]
+  })
+  const view = {
+    hidden,
+    isReadOnly: flags.has('read-only'),
+    hasPrivateTmp: flags.has('private-tmp'),
+    locked: [],
+  }
+  const fault = fileViewFault(view, workingFolder())
+  if (fault !== undefined) faults.push(fault)
+  return view
 }
 
 /** Reads the value of `--publish`, `[ADDRESS:]PORT[:INNER]`. Returns undefined if the text has another form. */

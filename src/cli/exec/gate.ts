@@ -27,18 +27,19 @@ export interface ExecGateOptions {
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
   readonly graceMs: number
+  readonly denyResponse: 'refused' | 'nxdomain'
   /** Addresses or prefixes that the command sends from. */
   readonly addresses: readonly string[]
 }
 
 /** Makes the gate, and redirects the command's queries to it. Throws InvalidInputError for a faulty policy, else UnavailableError. */
 export function makeExecGate(options: ExecGateOptions): Daemon {
-  const { sockets, allows, policyFile, audit, graceMs } = options
+  const { sockets, allows, policyFile, audit, graceMs, denyResponse } = options
   const families = sockets.listeners.map(({ family }) => family)
   const allowedPrefixes = allows.flatMap(({ target }) =>
     target.kind === 'prefix' ? [target.prefix] : [],
   )
-  const config = execConfig({ families, policyFile, graceMs, allowedPrefixes })
+  const config = execConfig({ families, policyFile, graceMs, denyResponse, allowedPrefixes })
   const { limits } = config
   const daemon = new Daemon({
     config,

@@ -3,7 +3,7 @@
 // confirmed that it enforces policy. If a step before this fails, the run ends without the command.
 
 import { writeFileSync } from 'node:fs'
-import { constants } from 'node:os'
+import { constants, homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
 import { UnavailableError } from '../../core/errors.ts'
@@ -12,12 +12,15 @@ import type { Daemon } from '../../daemon/daemon.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { loadConntrack, loadNetlink, loadPosix, type ConntrackAddon } from '../../native/native.ts'
 import type { Allow } from '../../policy/allow-line.ts'
+import { clearedEnv } from '../../sandbox/environment.ts'
 import { execFault } from '../../sandbox/faults.ts'
+import type { FileView } from '../../sandbox/file-view.ts'
 import { callerNow, hiddenFrom } from '../../sandbox/hidden.ts'
 import { innerAddons } from '../../sandbox/inner-addons.ts'
 import { Launcher, launcherProgram, type LaunchEnd, type Publish } from '../../sandbox/launcher.ts'
+import { findProject, watchProjects, type ProjectPlace } from '../../sandbox/project.ts'
 import { makeRunFolder, sweepRunFolders, type RunFolder } from '../../sandbox/run-folder.ts'
-import { isPrivileged, ownsTerminal, resolvText } from '../../sandbox/caller.ts'
+import { isPrivileged, ownsTerminal, resolvText, workingFolder } from '../../sandbox/caller.ts'
 import { chooseUserUplink, openUserUplink, type UserUplink } from '../../sandbox/uplink-user.ts'
 import { BLOCKS, openVeth } from '../../sandbox/uplink-veth.ts'
 import type { Uplink } from '../../sandbox/uplink.ts'
@@ -32,11 +35,20 @@ export interface ExecOptions {
   readonly graceMs: number
   readonly publish: readonly Publish[]
   readonly uplink: UserUplink | 'veth' | undefined
+  readonly denyResponse: 'refused' | 'nxdomain'
+  /** Files of the command that differ from the caller's. */
+  readonly view: FileView
+  /** With `--env-clear`, the variables that the command keeps. Undefined: it keeps all. */
+  readonly kept: readonly string[] | undefined
+  /** True if the allow-list of the project counts. */
+  readonly usesProject: boolean
   readonly command: readonly string[]
   /** Writes the reason if the command was not run. */
   readonly say: (text: string) => void
   /** Writes a note. With `--quiet` it writes nothing. */
   readonly note: (text: string) => void
+  /** Writes a refusal when it happens. Undefined without `--verbose`. */
+  readonly told: ((text: string) => void) | undefined
 }
 
 export interface ExecResult {
@@ -48,10 +60,41 @@ export interface ExecResult {
 /** Signals that this process sends on to the command. */
 const FORWARDED = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2'] as const
 const LOOK_MS = 1000
+const VERBOSE_MS = 100
 const SIGNAL_BASE = 128
 
 /** Runs the command, and resolves when it has ended. Throws InvalidInputError or UnavailableError if the command could not be started. */
-export async function runExec(options: ExecOptions): Promise<ExecResult> {
+export async function runExec(given: ExecOptions): Promise<ExecResult> {
+  const place = { folder: workingFolder(), home: homedir(), uid: process.geteuid?.() ?? 0 }
+  const options = given.usesProject ? withProject(given, place) : given
+  const changed = given.usesProject ? watchProjects(place) : () => []
+  const result = await runWith(options)
+  for (const file of changed()) {
+    options.note(`${file} changed during the run: read it, because the next run uses it`)
+  }
+  return result
+}
+
+/** Adds what the allow-list of the project allows. The command cannot write this list. */
+function withProject(options: ExecOptions, place: ProjectPlace): ExecOptions {
+  const project = findProject(place)
+  if (project.kind === 'none') return options
+  const { file } = project
+  if (project.kind === 'refused') {
+    options.note(`${file} is not used: ${project.reason}`)
+    return options
+  }
+  const { allows } = project
+  const count = allows.length === 1 ? '1 line' : `${allows.length} lines`
+  options.note(`allows what ${file} says (${count}); --no-project turns this off`)
+  return {
+    ...options,
+    allows: [...options.allows, ...allows],
+    view: { ...options.view, locked: [...options.view.locked, file] },
+  }
+}
+
+async function runWith(options: ExecOptions): Promise<ExecResult> {
   const folder = makeRunFolder(loadPosix())
   const undo: Undo = [() => folder.remove()]
   try {
@@ -66,6 +109,8 @@ type Undo = (() => void | Promise<void>)[]
 async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promise<ExecResult> {
   const privileged = isPrivileged()
   const foreground = ownsTerminal()
+  const { kept, view } = options
+  const hidden = hiddenFrom(callerNow())
   const resolv = join(folder.path, 'resolv.conf')
   writeFileSync(resolv, resolvText(), { mode: 0o644 })
   const launcher = new Launcher({
@@ -74,7 +119,8 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
     privileged,
     foreground,
     resolv,
-    hidden: hiddenFrom(callerNow()),
+    hidden: { ...hidden, env: kept === undefined ? hidden.env : clearedEnv(hidden.env, kept) },
+    view,
     publish: options.publish,
     command: options.command,
   })
@@ -101,7 +147,7 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   const over = await Promise.race([uplink.ready, launcher.ended])
   if (over !== undefined) return notRun(over, options)
   await startExecGate(daemon, options.policyFile)
-  const recorder = await record(daemon, addons.conntrack, undo)
+  const recorder = await record(daemon, addons.conntrack, options, undo)
   launcher.go()
   // When the command has started, its mounts keep the files that it needs. The folder is removed then, so that it cannot stay behind.
   void launcher.started.then(() => {
@@ -128,16 +174,33 @@ function openUplink(options: ExecOptions, pid: number, privileged: boolean): Upl
   return openUserUplink(chooseUserUplink(uplink), shared)
 }
 
-/** Makes the recorder, which reads flows and connections once a second until the run ends. */
-async function record(daemon: Daemon, conntrack: ConntrackAddon, undo: Undo): Promise<Recorder> {
-  const [{ Recorder: Made }, { Conntrack }] = await Promise.all([
+/**
+ * Makes the recorder, which reads flows and connections once a second until the run ends. With `--verbose` it reads them, and the kernel's
+ * reports, ten times a second.
+ */
+async function record(
+  daemon: Daemon,
+  conntrack: ConntrackAddon,
+  { told }: ExecOptions,
+  undo: Undo,
+): Promise<Recorder> {
+  const [{ Recorder: Made }, { Conntrack }, { refusalLine }] = await Promise.all([
     import('../../sandbox/record.ts'),
     import('../../native/netfilter/conntrack.ts'),
+    import('../../sandbox/summary.ts'),
   ])
   const table = new Conntrack(conntrack, conntrack.ctOpen(), -1)
   const { core, flows } = daemon
-  const recorder = new Made({ core, flows, dump: (family, visit) => table.dump(family, visit) })
-  const timer = systemClock.every(LOOK_MS, () => recorder.look())
+  const recorder = new Made({
+    core,
+    flows,
+    dump: (family, visit) => table.dump(family, visit),
+    onRefused: (each) => told?.(refusalLine(each)),
+  })
+  const timer = systemClock.every(told === undefined ? LOOK_MS : VERBOSE_MS, () => {
+    if (told !== undefined) daemon.housekeeping.look()
+    recorder.look()
+  })
   undo.push(() => timer.cancel())
   return recorder
 }

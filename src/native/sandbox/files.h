@@ -41,16 +41,59 @@ static void cover_folder(const char *path)
 		fail("hide", errno, path);
 }
 
+/* Covers a path that the caller hides. Any failure ends the launcher, because the command would see the path. */
+static void hide(const char *path)
+{
+	struct stat found;
+	must(stat(path, &found) == 0, "hide", path);
+	bool is_folder = S_ISDIR(found.st_mode);
+	must(mount(is_folder ? "tmpfs" : "/dev/null", path, is_folder ? "tmpfs" : NULL, is_folder ? MS_NOSUID | MS_NODEV : MS_BIND,
+		   is_folder ? "mode=0700,size=64m" : NULL) == 0,
+	     "hide", path);
+}
+
+static void set_read_only(const char *path)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	must(syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE, &attr, sizeof(attr)) == 0, "read-only", path);
+}
+
+/* A file that the command can read and cannot write, move or remove. */
+static void lock_file(const char *path)
+{
+	must(mount(path, path, NULL, MS_BIND, NULL) == 0, "lock", path);
+	set_read_only(path);
+}
+
 /* Makes a path read-only, because root can write some files of the kernel without any capability. */
 static void make_read_only(const char *path)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
 	if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) < 0) {
 		if (!is_absent(errno))
 			fail("hide", errno, path);
 		return;
 	}
-	must(syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE, &attr, sizeof(attr)) == 0, "read-only", path);
+	set_read_only(path);
+}
+
+/* An empty folder for temporary files, as the system's own. */
+static void replace_tmp(const char *path)
+{
+	if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0 && !is_absent(errno))
+		fail("private-tmp", errno, path);
+}
+
+/* The view that the caller's options ask for. A path in a covered folder can be hidden, so covers come later. */
+static void set_up_view(const struct options *options)
+{
+	for (int i = 0; i < options->hidden_count; i++)
+		hide(options->hidden[i]);
+	for (int i = 0; i < options->locked_count; i++)
+		lock_file(options->locked[i]);
+	if (options->private_tmp) {
+		replace_tmp("/tmp");
+		replace_tmp("/var/tmp");
+	}
 }
 
 static void set_up_files(const struct options *options)
@@ -58,11 +101,14 @@ static void set_up_files(const struct options *options)
 	char folder[PATH_MAX];
 	bool placed = getcwd(folder, sizeof(folder)) != NULL;
 	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount", "/");
+	if (options->read_only)
+		set_read_only("/");
 	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0, "proc", "/proc");
 	if (mount(options->resolv, "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0)
 		must(mount(NULL, "/etc/resolv.conf", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) == 0, "resolv", "read-only");
 	else if (!is_absent(errno))
 		fail("resolv", errno, "/etc/resolv.conf");
+	set_up_view(options);
 	for (int i = 0; i < options->file_count; i++)
 		cover_file(options->files[i]);
 	for (int i = 0; i < options->folder_count; i++)

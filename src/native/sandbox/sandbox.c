@@ -1,8 +1,9 @@
-/* sandbox [OPTIONS] -- COMMAND... is the launcher of `namegate exec`. It makes the namespaces and runs the command in them. It is
+/* sandbox run COMMAND... is the launcher of `namegate exec`. It makes the namespaces and runs the command in them. It is
  * a process of its own, because Node has many threads and a user namespace needs a process with one thread. It uses no library
  * but libc. The gate is the namegate process that started it.
  *
- * Descriptor 3 carries lines to and from the gate. Descriptor 4 carries sockets of the network namespace to the gate. The gate
+ * Descriptor 3 first carries the options from the gate (options.h), so that the process list does not show paths of the caller.
+ * Then it carries lines to and from the gate. Descriptor 4 carries sockets of the network namespace to the gate. The gate
  * receives these sockets, fences the namespace, sets up the uplink, and then writes `go`. Only then does a process exist that
  * could run the command. An earlier failure is one line `fail STEP ERRNO DETAIL`, so the command never runs in a half-built
  * sandbox. The launcher stays outside the command's PID namespace, and dies with the gate (PR_SET_PDEATHSIG). */
@@ -13,49 +14,9 @@
 #include "forwarding.h"
 #include "guard.h"
 #include "namespaces.h"
+#include "options.h"
 #include "publish.h"
 #include "sockets.h"
-
-static void take(const char **list, int *count, const char *value)
-{
-	if (*count == LIST_MAX)
-		fail("options", E2BIG, value);
-	list[(*count)++] = value;
-}
-
-static void read_options(int argc, char **argv, struct options *options)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *name = argv[i];
-		if (strcmp(name, "--") == 0) {
-			options->command = argv + i + 1;
-			break;
-		}
-		if (strcmp(name, "--privileged") == 0) {
-			options->privileged = true;
-			continue;
-		}
-		if (strcmp(name, "--foreground") == 0) {
-			options->foreground = true;
-			continue;
-		}
-		if (i + 1 == argc)
-			fail("options", EINVAL, name);
-		const char *value = argv[++i];
-		if (strcmp(name, "--resolv") == 0)
-			options->resolv = value;
-		else if (strcmp(name, "--file") == 0)
-			take(options->files, &options->file_count, value);
-		else if (strcmp(name, "--folder") == 0)
-			take(options->folders, &options->folder_count, value);
-		else if (strcmp(name, "--publish") == 0)
-			take(options->publish, &options->publish_count, value);
-		else
-			fail("options", EINVAL, name);
-	}
-	if (!options->resolv || !options->command || !options->command[0])
-		fail("options", EINVAL, "incomplete");
-}
 
 static void die_with(pid_t gate)
 {
@@ -111,9 +72,12 @@ int main(int argc, char **argv)
 		return run_guard(argv + 2);
 	if (argc > 2 && strcmp(argv[1], "forward") == 0)
 		return run_forward(argc - 2, argv + 2);
-	read_options(argc, argv, &options);
+	if (argc < 3 || strcmp(argv[1], "run") != 0)
+		fail("options", EINVAL, "incomplete");
 	syscall(SYS_close_range, SOCKETS + 1, ~0u, 0);
 	die_with(gate);
+	receive_options(&options);
+	options.command = argv + 2;
 	open_published(&options);
 	if (!options.privileged)
 		enter_user_namespace();

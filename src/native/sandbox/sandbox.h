@@ -31,11 +31,16 @@ struct options {
 	/* True if the caller's process group has the terminal. */
 	bool foreground;
 	const char *resolv;
-	/* Paths to cover: sockets and files with /dev/null, folders with an empty folder. */
+	/* True if the command cannot write files, and if it has empty folders for temporary files. */
+	bool read_only, private_tmp;
+	/* Paths to cover: sockets and files with /dev/null, folders with an empty folder. A path that is missing needs no cover. */
 	const char *files[LIST_MAX];
 	const char *folders[LIST_MAX];
+	/* Paths that must be covered, and files that the command must not write. They exist, or the command does not run. */
+	const char *hidden[LIST_MAX];
+	const char *locked[LIST_MAX];
 	const char *publish[LIST_MAX];
-	int file_count, folder_count, publish_count;
+	int file_count, folder_count, hidden_count, locked_count, publish_count;
 	char **command;
 };
 

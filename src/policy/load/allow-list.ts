@@ -5,7 +5,7 @@
 
 import type { Fault } from '../../core/errors.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
-import { parseAllow, type Allow } from '../allow-line.ts'
+import { allowLines, type Allow } from '../allow-line.ts'
 import { DNS_PORT } from '../compile/dns-rules.ts'
 import type { Pattern } from '../match/pattern.ts'
 import type { LabelSelector, Policy, Rule } from '../rule.ts'
@@ -26,20 +26,17 @@ export function loadAllowList(
   const faults: Fault[] = []
   const allows: Rule[] = []
   const names: Pattern[] = []
-  text.split(/\r?\n/).forEach((line, i) => {
-    const entry = line.replace(/(^|\s)#.*$/, '').trimEnd()
-    const start = entry.length - entry.trimStart().length
-    if (start === entry.length) return
-    const position = { file, line: i + 1, column: start + 1 }
-    const read = parseAllow(entry.slice(start))
+  for (const { line, column, read } of allowLines(text)) {
+    const position = { file, line, column }
     if (read.kind === 'ok') {
       const { target } = read.allow
       if (target.kind === 'name') names.push(target.pattern)
       allows.push({ ...reachRule(read.allow), position })
     } else {
-      faults.push({ position: { ...position, column: start + read.column }, message: read.reason })
+      const at = column + read.column - 1
+      faults.push({ position: { ...position, column: at }, message: read.reason })
     }
-  })
+  }
   const position = { file, line: 1, column: 1 }
   if (allows.length === 0 && faults.length === 0) {
     const remedy = 'delete the file to take the list out of force'

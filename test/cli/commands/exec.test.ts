@@ -48,6 +48,13 @@ test('execCommand refuses wrong use with exit code 2, before anything is made', 
     ['--grace soon ls', /--grace "soon": expected a duration: a whole number and ms, s, m, h or d/],
     ['--upstream nowhere ls', /--upstream "nowhere": expected ADDRESS:PORT/],
     ['--publish x ls', /--publish "x": expected \[ADDRESS:\]PORT/],
+    ['--deny-response drop ls', /--deny-response "drop": expected refused or nxdomain/],
+    ['--keep HOME ls', /--keep needs --env-clear/],
+    ['--env-clear --keep A=b ls', /--keep "A=b": expected the name of a variable/],
+    ['--hide /nowhere/at/all ls', /--hide "\/nowhere\/at\/all": there is no such path/],
+    ['--hide / ls', /--hide \/: the working folder is in it/],
+    ['--verbose --quiet ls', /--verbose and --quiet exclude each other/],
+    ['--report a --report b ls', /--report was given twice/],
     ['--uplink tor ls', /--uplink "tor": expected pasta, slirp4netns or veth/],
   ]
   for (const [args, why] of rows) {
@@ -61,6 +68,13 @@ test('execCommand runs nothing when the suggestion could not be written', async 
   await assert.rejects(
     runCommand(execCommand, '--suggest', '/nowhere/p.yaml', '--', 'true'),
     /^UnavailableError: Cannot write the suggested policy: ENOENT.*--suggest/,
+  )
+})
+
+test('execCommand runs nothing when the report could not be written', async () => {
+  await assert.rejects(
+    runCommand(execCommand, '--report', '/nowhere/report.json', '--', 'true'),
+    /^UnavailableError: Cannot write the report: ENOENT.*--report/,
   )
 })
 

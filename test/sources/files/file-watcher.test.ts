@@ -19,6 +19,7 @@ function mkWatcher(clock: FakeClock, watch: boolean, scan: (until: number) => bo
     families: [4],
     policyFile: undefined,
     graceMs: 0,
+    denyResponse: 'refused',
     allowedPrefixes: [],
   })
   return new FileWatcher({

@@ -60,6 +60,8 @@ export interface ExecRun {
   readonly env?: Readonly<Record<string, string>>
   /** Of a user: shell commands as root, in the mount namespace that only this run has. */
   readonly prepare?: string
+  /** The working folder; default: the checkout. */
+  readonly folder?: string
 }
 
 export class ExecLab {
@@ -144,14 +146,14 @@ export class ExecLab {
   }
 
   /** `namegate exec` to its end, asking the world's name server. */
-  async exec({ who, args, env = {}, prepare }: ExecRun): Promise<Output> {
-    const { command, rest } = this.commandOf(who, args, prepare)
+  async exec({ who, args, env = {}, prepare, folder }: ExecRun): Promise<Output> {
+    const { command, rest } = this.commandOf(who, args, prepare, folder)
     return await this.caller.run(command, rest, { env, limitMs: LIMIT_MS })
   }
 
   /** The same, still running. */
-  start({ who, args, env = {} }: ExecRun): LabProcess {
-    const { command, rest } = this.commandOf(who, args)
+  start({ who, args, env = {}, prepare, folder }: ExecRun): LabProcess {
+    const { command, rest } = this.commandOf(who, args, prepare, folder)
     return this.caller.start(command, rest, { env })
   }
 
@@ -159,15 +161,22 @@ export class ExecLab {
     who: Who,
     args: readonly string[],
     prepare = 'true',
+    folder = '.',
   ): { command: string; rest: readonly string[] } {
     const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
     // What setup.sh has compiled, else the sources: bin/namegate knows.
-    if (who === 'root') return { command: `${this.#program}/bin/namegate`, rest: options }
+    const program = `${this.#program}/bin/namegate`
+    if (who === 'root' && folder === '.') return { command: program, rest: options }
+    if (who === 'root') {
+      const there = ['-c', 'cd "$1" && shift && exec "$@"', 'sh', folder]
+      return { command: 'sh', rest: [...there, program, ...options] }
+    }
     const inner = [
       'set -e; mkdir -p repo bin; mount --bind "$1" repo; touch bin/node; mount --bind "$2" bin/node',
       'mkdir -p dev; mount -t tmpfs tmpfs dev; mknod -m 0666 dev/tun c 10 200; mount --bind dev/tun /dev/net/tun',
       prepare,
-      `PATH=$PWD/bin:$PATH; cd repo; shift 2; exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --bounding-set=-all --inh-caps=-all -- bin/namegate "$@"`,
+      `PATH=$PWD/bin:$PATH; cd repo; shift 2; program=$PWD/bin/namegate; cd '${folder}'`,
+      `exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --bounding-set=-all --inh-caps=-all -- "$program" "$@"`,
     ].join('; ')
     const script = `cd ${this.folder}; ${inner}`
     return {
