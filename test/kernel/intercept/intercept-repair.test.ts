@@ -129,7 +129,8 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
         [`nft delete table bridge ${OURS}`, `nft table bridge ${OURS}`],
         [`nft flush table bridge ${OURS}`, `nft chain bridge ${OURS} between (0 of`],
         ['nft delete table inet namegate_intercept', TABLE],
-        ['nft flush ruleset', TABLE],
+        // The daemon reads one table after the other, so it can miss only the second if the flush comes in between.
+        ['nft flush ruleset', 'nft table '],
       ]
       for (const [row, told] of rows) {
         const taken = typeof row === 'string' ? row : row()
