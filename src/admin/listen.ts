@@ -36,16 +36,17 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   }
 }
 
-/** Listens, and returns the port. Port 0 takes a free port. */
-export async function listenOnPort(server: Server, address: string, port: number): Promise<number> {
+/** Listens, and returns the port. Port 0 takes a free port. `keys` names the configuration keys of address and port. */
+export async function listenOnPort(
+  server: Server,
+  address: string,
+  port: number,
+  keys = 'metrics.address or metrics.port',
+): Promise<number> {
   try {
     await listen(server, () => server.listen({ host: address, port }))
   } catch (error) {
-    throw cannotListen(
-      `${address} port ${port}`,
-      error,
-      'give another metrics.address or metrics.port',
-    )
+    throw cannotListen(`${address} port ${port}`, error, `give another ${keys}`)
   }
   const bound = server.address()
   return typeof bound === 'object' && bound !== null ? bound.port : port

@@ -9,6 +9,11 @@ const URN = 'urn:namegate:problem:'
 /** All problems, by the last part of their type. */
 export const PROBLEMS = {
   'invalid-request': { status: 400, title: 'The path, a parameter or the body is invalid' },
+  'foreign-origin': {
+    status: 403,
+    title: 'A browser sent the request, and it is not for the page',
+  },
+  'foreign-host': { status: 421, title: 'The header Host has a name of another host' },
   'unknown-path': { status: 404, title: 'There is no such path' },
   'unknown-endpoint': { status: 404, title: 'There is no such endpoint' },
   'unknown-resource': { status: 404, title: 'There is no such resource' },

@@ -8,6 +8,8 @@ import { listenOnSocket } from './listen.ts'
 import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
 import { isKnown } from './preconditions.ts'
 import { problemBody, PROBLEM_TYPE, PROBLEMS, type Problem } from './problems.ts'
+import { foreignStatus, isFromBrowser, isLocalName } from './page/foreign.ts'
+import type { Page } from './page/page.ts'
 import { route, type Answer } from './routes.ts'
 import { StandingSocket, type OnRemoved } from './standing-socket.ts'
 import type { AdminState } from './state.ts'
@@ -21,6 +23,8 @@ export interface AdminServerOptions {
   /** Receives an error of the program in answering a request. The daemon continues. */
   readonly onError: (error: unknown) => void
   readonly onRemoved?: OnRemoved
+  /** Undefined: this server has no web page. */
+  readonly page?: Page | undefined
 }
 
 export class AdminServer {
@@ -60,9 +64,17 @@ export class AdminServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { state, onError } = this.#options
+    const { state, onError, page } = this.#options
     response.on('error', () => undefined)
     try {
+      const foreign = problemForBrowser(request)
+      if (foreign !== undefined) {
+        if (page !== undefined) page.counts.refused.origin++
+        writeProblem({ problem: foreign }, request, response)
+        response.end()
+        return
+      }
+      if ((await page?.answer(request, response)) === true) return
       const answer = await route(state, request)
       const etag = 'etag' in answer ? answer.etag : undefined
       if (etag !== undefined) response.setHeader('etag', etag)
@@ -83,6 +95,25 @@ export class AdminServer {
       }
     }
   }
+}
+
+/**
+ * The refusal for a browser that reaches the socket, for example through `ssh -L`. A page of another site must not read the
+ * daemon's state, and no page changes it.
+ */
+function problemForBrowser(request: IncomingMessage): Problem | undefined {
+  const foreign = foreignStatus(request, { scheme: 'http', isOwnName: isLocalName })
+  if (foreign === 421) {
+    return {
+      kind: 'foreign-host',
+      detail: `host ${request.headers.host ?? ''}: expected localhost`,
+    }
+  }
+  if (foreign === 403) return { kind: 'foreign-origin', detail: 'another site sent the request' }
+  const changes = request.method !== 'GET' && request.url !== '/page/explain'
+  return changes && isFromBrowser(request)
+    ? { kind: 'foreign-origin', detail: 'a browser can change nothing' }
+    : undefined
 }
 
 function writeProblem(

@@ -137,6 +137,8 @@ export interface AdminState {
   limits(): readonly LimitUse[]
   /** The text of `GET /metrics`, in the exposition format. */
   metrics(): Promise<string>
+  /** The same of the metrics whose name `wants` takes, without those of the process. */
+  someMetrics(wants: (name: string) => boolean): Promise<string>
   /** Sets the mode. `pinned` adopts the mode that is set in the pinned maps. */
   setMode(mode: Mode | 'pinned'): void
   /** Asks in the name of an endpoint. Returns false when too many such questions wait (src/proxy/own-questions.ts). */

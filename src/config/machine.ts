@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { formatPrefix, parseAddress, type Prefix } from '../core/ip.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
-import { isLoopback, sameOctets, type IsOwnAddress } from './upstreams.ts'
+import { isLoopback } from '../core/ip.ts'
+import { sameOctets, type IsOwnAddress } from './upstreams.ts'
 
 const RESOLV_CONF = '/etc/resolv.conf'
 const DNS_PORT = 53

@@ -27,7 +27,24 @@ export function placeConfig(document: SourceDocument, file: string, values: Conf
     resources: { files: paths(resources.files, ['resources', 'files']) },
     datapath: { ...datapath, pinPath: pathFrom(file, datapath.pinPath) },
     state: { ...state, directory: pathFrom(file, state.directory) },
-    admin: { socket: pathFrom(file, admin.socket) },
+    admin: { socket: pathFrom(file, admin.socket), ...placedPage(file, admin.page) },
+  }
+}
+
+function placedPage(file: string, page: ConfigValues['admin']['page']): { page?: typeof page } {
+  if (page === undefined) return {}
+  const { tokenFile, tls } = page
+  const path = (text: string | undefined) => (text === undefined ? undefined : pathFrom(file, text))
+  return {
+    page: {
+      ...page,
+      tokenFile: path(tokenFile),
+      tls: tls && {
+        certificate: pathFrom(file, tls.certificate),
+        key: pathFrom(file, tls.key),
+        clientCa: path(tls.clientCa),
+      },
+    },
   }
 }
 

@@ -4,6 +4,7 @@
 
 import type { z } from 'zod'
 import { clients, dns, intercept, listener, upstreams } from './schema-dns.ts'
+import { page } from './schema-page.ts'
 import { datapath, endpoints, limits, policies, RELATIVE, selector } from './schema-policy.ts'
 import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
 import { DEFAULT_EGRESS } from '../policy/compile/default-egress.ts'
@@ -123,6 +124,7 @@ export const configSchema = section(
         doc: 'path of the UNIX socket',
         unit: `path of at most ${SOCKET_PATH_MAX} octets, ${RELATIVE}`,
       }),
+      page: page.optional(),
     }).prefault({}),
     metrics: group('Metrics and health', {
       address: address({ default: '127.0.0.1', doc: 'address to listen on' }),

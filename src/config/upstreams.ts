@@ -76,11 +76,6 @@ export function isUnspecified(octets: Uint8Array): boolean {
   return octets.every((octet) => octet === 0)
 }
 
-export function isLoopback(family: Family, octets: Uint8Array): boolean {
-  if (family === 4) return octets[0] === 127
-  return octets.every((octet, i) => octet === (i === 15 ? 1 : 0))
-}
-
 export function sameOctets(a: Uint8Array, b: Uint8Array): boolean {
   return a.every((octet, i) => octet === b[i])
 }

@@ -153,3 +153,8 @@ export function commonBits(
   }
   return limit
 }
+
+export function isLoopback(family: Family, octets: Uint8Array): boolean {
+  if (family === 4) return octets[0] === 127
+  return octets.every((octet, i) => octet === (i === 15 ? 1 : 0))
+}

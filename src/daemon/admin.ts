@@ -1,5 +1,7 @@
 // Connects the daemon with the admin API, `status` and metrics. Every field reads one part of the daemon.
 
+import { newPageCounts } from '../admin/page/counts.ts'
+import { Page } from '../admin/page/page.ts'
 import type { AdminState } from '../admin/state.ts'
 import { auditOf, nodeAuditOf, setAudit } from './audit.ts'
 import type { Daemon } from './daemon.ts'
@@ -16,6 +18,7 @@ import { VERSION } from '../version.ts'
 
 export interface DaemonAdmin {
   readonly state: AdminState
+  readonly page: Page
   readonly metrics: Metrics<MetricsSources>
 }
 
@@ -39,6 +42,7 @@ export function makeDaemonAdmin(
     return [...daemon.notReady, ...(proxy.drain.isUnderWay ? ['it stops'] : [])]
   }
   const parts = { core, policies, endpoints, transition, emptyDenies, repair }
+  const pageCounts = newPageCounts()
   const metrics = new Metrics<MetricsSources>(METRICS, () => ({
     ...parts,
     version: VERSION,
@@ -53,6 +57,7 @@ export function makeDaemonAdmin(
     keptFlows,
     state: kept,
     putBack,
+    page: pageCounts,
   }))
   const state: AdminState = {
     ...parts,
@@ -73,9 +78,10 @@ export function makeDaemonAdmin(
     ...networkOf(daemon),
     notReady,
     metrics: async () => await metrics.expose(),
+    someMetrics: async (wants) => await metrics.select(wants),
     ...modeOf(daemon),
   }
-  return { state, metrics }
+  return { state, metrics, page: new Page(state, pageCounts) }
 }
 
 function networkOf(daemon: Daemon): Pick<AdminState, 'listeners' | 'interception' | 'upstreams'> {

@@ -1,5 +1,6 @@
 // Lists what the table of metrics reads of the daemon: the counters of the daemon's parts, with the types of these parts.
 
+import type { PageCounts } from '../admin/page/counts.ts'
 import type { AdminState } from '../admin/state.ts'
 import type { AdoptionControl } from '../enforcement/adoption-control.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
@@ -51,6 +52,7 @@ export interface MetricsSources {
   /** Undefined while nothing is kept over restarts. */
   readonly state: AdminState['kept']
   readonly putBack: Pick<PutBack, 'counts'> | undefined
+  readonly page: PageCounts
 }
 
 export type FileState = { readonly state: string }

@@ -598,6 +598,18 @@ export const METRICS: MetricTable<MetricsSources> = {
     read: ({ state }) => state?.use.faults,
   },
 
+  // The web page
+  page_viewers: { help: 'Viewers of the web page', read: ({ page }) => page.viewers },
+  page_viewers_stalled_total: {
+    help: 'Viewers of the web page that were disconnected because they did not read',
+    read: ({ page }) => page.stalled,
+  },
+  page_requests_refused_total: {
+    help: 'Requests that the web page refused, by reason. token: without a token, or with a wrong one; guesses: after too many wrong tokens; origin: from another site; busy: more viewers or searches than there is room for',
+    label: 'reason',
+    read: ({ page }) => page.refused,
+  },
+
   // The program
   ready: {
     help: '1 while the daemon is ready, 0 while it is not. namegate status has the reasons',

@@ -4,6 +4,8 @@
 
 import { AdminServer } from '../admin/server.ts'
 import { MetricsServer } from '../admin/metrics-server.ts'
+import type { Page } from '../admin/page/page.ts'
+import { PageServer } from '../admin/page/page-server.ts'
 import type { AdminState } from '../admin/state.ts'
 import { keptText } from '../admin/views/flows.ts'
 import type { Config } from '../config/config.ts'
@@ -55,6 +57,8 @@ export class DaemonServices {
   readonly #hits: LimitHits
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
+  readonly #page: Page
+  readonly #pageServer: PageServer | undefined
   readonly #flows: KeptFlows | undefined
   readonly #kept: DaemonStateFolder | undefined
   readonly #locks: Locks
@@ -84,7 +88,7 @@ export class DaemonServices {
     }
     const keepsFlows = outside.state && config.flows.outputs.length > 0
     this.#flows = keepsFlows ? this.#makeFlows(config, log) : undefined
-    const { state, metrics } = makeDaemonAdmin(this.daemon, {
+    const { state, metrics, page } = makeDaemonAdmin(this.daemon, {
       detach: makeDetach?.(this.daemon),
       keptFlows: this.#flows,
       kept: this.#kept,
@@ -92,16 +96,21 @@ export class DaemonServices {
     })
     this.state = state
     this.#metrics = metrics
+    this.#page = page
     this.#hits = new LimitHits(() => state.limits(), systemClock, log)
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
-    const { socket } = config.admin
+    const { socket, page: pageConfig } = config.admin
     const api = {
       state,
       socket,
+      page,
       onError,
       onRemoved: reportRemovedSocket(log, this.putBack, 'admin', socket),
     }
     this.#admin = outside.admin ? new AdminServer(api) : undefined
+    if (outside.admin && pageConfig !== undefined) {
+      this.#pageServer = new PageServer({ page, config: pageConfig, onError })
+    }
     const scrape = { ...config.metrics, state, onError }
     this.#scrape = outside.metrics ? new MetricsServer(scrape) : undefined
   }
@@ -116,10 +125,16 @@ export class DaemonServices {
     return this.#scrape?.port
   }
 
+  /** The port of the web page. Undefined without `admin.page`. */
+  get pagePort(): number | undefined {
+    return this.#pageServer?.port
+  }
+
   /** Starts the services and the daemon. The caller must call `stop`, also when `start` rejects. */
   async start(): Promise<void> {
     await this.#scrape?.start()
     await this.#admin?.start()
+    await this.#pageServer?.start()
     this.#flows?.keeper.start()
     this.#kept?.start()
     await this.daemon.start()
@@ -186,6 +201,8 @@ export class DaemonServices {
   }
 
   async #stopOthers(goesOn: boolean): Promise<void> {
+    this.#page.stop()
+    await this.#pageServer?.stop()
     await this.#admin?.stop()
     await this.#scrape?.stop()
     this.#metrics.stop()

@@ -226,6 +226,26 @@ export interface GateConfig {
     | {
         /** Path of the UNIX socket (default var/run/admin.sock). */
         socket?: string | undefined
+        /** The web page over TCP. Without this section only the admin socket serves the page. */
+        page?:
+          | {
+              /** Address and port to listen on (default 127.0.0.1:9466). */
+              address?: string | undefined
+              /** File with the token that a browser must show, at least 16 characters; other users must not be able to read the file (path, relative to the folder of this file). */
+              'token-file'?: string | undefined
+              /** Certificate for TLS. An address that is not loopback needs it. */
+              tls?:
+                | {
+                    /** Certificate chain in PEM form (path, relative to the folder of this file). */
+                    certificate: string
+                    /** Private key in PEM form (path, relative to the folder of this file). */
+                    key: string
+                    /** Certificate authorities in PEM form; a client whose certificate they signed needs no token (path, relative to the folder of this file). */
+                    'client-ca'?: string | undefined
+                  }
+                | undefined
+            }
+          | undefined
       }
     | undefined
   /** Metrics and health. Left out: none. Port 0 takes a free one, which `Gate.metricsPort` has. */

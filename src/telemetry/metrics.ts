@@ -47,11 +47,26 @@ export class Metrics<Sources> {
   /** Returns all metrics in Prometheus' text format, version 0.0.4. */
   async expose(): Promise<string> {
     const readings = await this.#reader.read()
+    const ofTable = this.#update(() => true)
+    const ofProcess = this.#ofProcess.flatMap(({ name, update }) =>
+      update(readings) ? [name] : [],
+    )
+    return await this.#text([...ofTable, ...ofProcess])
+  }
+
+  /** Returns the text of the table's metrics whose name (with prefix) `wants` takes. The readings of the process stay as they are. */
+  async select(wants: (name: string) => boolean): Promise<string> {
+    return await this.#text(this.#update(wants))
+  }
+
+  #update(wants: (name: string) => boolean): readonly string[] {
     const sources = this.#sources()
-    const names = [
-      ...this.#ofTable.flatMap(({ name, update }) => (update(sources) ? [name] : [])),
-      ...this.#ofProcess.flatMap(({ name, update }) => (update(readings) ? [name] : [])),
-    ]
+    return this.#ofTable.flatMap(({ name, update }) =>
+      wants(name) && update(sources) ? [name] : [],
+    )
+  }
+
+  async #text(names: readonly string[]): Promise<string> {
     const texts = names.map((name) => this.#registry.getSingleMetricAsString(name))
     return `${(await Promise.all(texts)).join('\n\n')}\n`
   }

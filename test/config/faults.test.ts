@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { InvalidInputError } from '../../src/core/errors.ts'
 import { parseConfig } from '../../src/config/load.ts'
-import { isLoopback } from '../../src/config/upstreams.ts'
+import { isLoopback } from '../../src/core/ip.ts'
 
 /** The faults of a text as people see them, without the file's name; none when it's fine. */
 function faultsOf(text: string): readonly string[] {
@@ -181,6 +181,25 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     'a second document',
     'log: {}\n---\nlog: {}\n',
     ['3:1: found a second document (---), expected one'],
+  ],
+  [
+    'a page without a token or client certificates',
+    'admin: { page: {} }\n',
+    ['1:16: admin.page: expected token-file, or tls with client-ca'],
+  ],
+  [
+    'a page whose token would cross a network in plain text',
+    'admin: { page: { address: "192.0.2.1:9466", token-file: t } }\n',
+    [
+      '1:27: admin.page.address: found 192.0.2.1, which is not a loopback address: expected tls as well, which keeps the token secret',
+    ],
+  ],
+  [
+    'a page address without a port',
+    'admin: { page: { address: "::1", token-file: t } }\n',
+    [
+      '1:27: admin.page.address: found "::1", expected ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53',
+    ],
   ],
   ['a key twice', 'log: {}\nlog: {}\n', ['2:1: found the key "log" twice, first on line 1']],
   ['no YAML', 'a: b: c\n', ['1:4: Nested mappings are not allowed in compact mappings']],

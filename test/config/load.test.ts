@@ -4,7 +4,7 @@ import { InvalidInputError } from '../../src/core/errors.ts'
 import { formatPrefix } from '../../src/core/ip.ts'
 import { LIMITS, makeLimits } from '../../src/core/limits.ts'
 import { configJsonSchema, defaultConfig, loadConfig, parseConfig } from '../../src/config/load.ts'
-import { isLoopback } from '../../src/config/upstreams.ts'
+import { isLoopback } from '../../src/core/ip.ts'
 import { listWords } from '../../src/documents/source-document.ts'
 import { keysOf } from '../support/config-keys.ts'
 
@@ -84,7 +84,7 @@ default-egress: deny
 audit: { node: true, endpoints: [{ matchLabels: { app: x, "k8s:tier": "1" } }] }
 datapath: { kind: ebpf, ebpf: { pin-path: /sys/fs/bpf/x }, adopt-existing: 1m }
 state: { directory: s }
-admin: { socket: a.sock }
+admin: { socket: a.sock, page: { address: "[::]:8443", token-file: t, tls: { certificate: c, key: k } } }
 metrics: { address: "::1", port: 0 }
 dns:
   deny-response: nodata
@@ -140,6 +140,14 @@ log: { level: debug, format: json }
     adoptExistingMs: 60_000,
     verifyMs: 60_000,
   })
+  assert.deepEqual(config.admin, {
+    socket: 'a.sock',
+    page: {
+      address: { family: 6, octets: new Uint8Array(16), port: 8443 },
+      tokenFile: 't',
+      tls: { certificate: 'c', key: 'k', clientCa: undefined },
+    },
+  })
   assert.deepEqual(config.metrics, { address: '::1', port: 0 })
   assert.deepEqual(config.dns.hold, { limitMs: 1_000, onLimit: 'drop' })
   assert.equal(config.dns.protectedPrefixes.length, 2)
@@ -177,7 +185,8 @@ test('configJsonSchema has every key of the contract with a doc line and a defau
   const keys = keysOf(configJsonSchema())
   for (const { path, description, hasDefault } of keys) {
     assert.ok(description.endsWith('.'), `${path} has no doc line`)
-    const isOptional = path === 'listeners[].address' || /matchExpressions\[\]/.test(path)
+    const isOptional =
+      path === 'listeners[].address' || /matchExpressions\[\]|^admin\.page/.test(path)
     assert.ok(hasDefault || isOptional, `${path} has no default`)
   }
   for (const key of Object.keys(LIMITS)) {

@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { parseAddress } from '../../src/core/ip.ts'
 import { formatSocketAddress, parseSocketAddress } from '../../src/core/socket-address.ts'
 import type { ListenerConfig, UpstreamServer } from '../../src/config/config.ts'
-import { isLoopback, resolveUpstreams } from '../../src/config/upstreams.ts'
+import { resolveUpstreams } from '../../src/config/upstreams.ts'
+import { isLoopback } from '../../src/core/ip.ts'
 
 const POSITION = { file: 'u', line: 9, column: 1 }
 

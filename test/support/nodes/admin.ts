@@ -58,6 +58,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     nodeAudit: () => ({ on: node.recorder.mode.read() === 'audit', origin: 'config' }),
     limits: () => LIMITS,
     metrics: () => Promise.resolve('namegate_x 1\n'),
+    someMetrics: () => Promise.resolve('namegate_x 1\n'),
     ask: () => false,
     setMode: (mode) => mode !== 'pinned' && node.recorder.mode.set(mode),
     setAudit: (scope, on) => {

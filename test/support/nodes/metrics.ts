@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { Histogram } from '../../../src/core/tables/histogram.ts'
+import { newPageCounts } from '../../../src/admin/page/counts.ts'
 import type { MetricsSources } from '../../../src/daemon/metrics-sources.ts'
 import { EndpointVerdicts } from '../../../src/flows/record/endpoint-verdicts.ts'
 import { FLOW_KINDS } from '../../../src/flows/record/flow-kinds.ts'
@@ -69,6 +70,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     keptFlows: undefined,
     state: undefined,
     putBack: undefined,
+    page: newPageCounts(),
     ...given,
   }
 }

@@ -1,0 +1,92 @@
+// Endpoints with their policies, and whether policy is enforced, only audited, or neither.
+
+import { Badge, Component, fetchJson, html } from './html.js'
+import { linkTo } from './explorer.js'
+
+const SHOWN_MAX = 500
+const AGAIN_MS = 5000
+
+export class Endpoints extends Component {
+  state = { list: undefined, fault: undefined, filter: '' }
+
+  componentDidMount() {
+    void this.load()
+    this.timer = setInterval(() => void this.load(), AGAIN_MS)
+  }
+
+  componentWillUnmount() {
+    clearInterval(this.timer)
+  }
+
+  async load() {
+    if (document.hidden) return
+    try {
+      this.setState({ list: await fetchJson('/page/endpoints'), fault: undefined })
+    } catch (error) {
+      this.setState({ fault: error.message })
+    }
+  }
+
+  render(_props, { list, fault, filter }) {
+    const wanted = filter.trim().toLowerCase()
+    const fits = (list ?? []).filter((row) => wanted === '' || textOf(row).includes(wanted))
+    return html`
+      <div class="toolbar">
+        <h2>Endpoints</h2>
+        <label class="grow">
+          <span class="hidden">Filter endpoints</span>
+          <input
+            type="search"
+            placeholder="Filter by name, label, address, policy …"
+            value=${filter}
+            onInput=${(event) => this.setState({ filter: event.target.value })}
+          />
+        </label>
+      </div>
+      <p class="muted" role="status">
+        ${fault ?? (list === undefined ? 'Loading …' : `${fits.length} of ${list.length} endpoints${fits.length > SHOWN_MAX ? `, the first ${SHOWN_MAX} are shown` : ''}`)}
+      </p>
+      ${list !== undefined && html`<${Table} rows=${fits.slice(0, SHOWN_MAX)} />`}
+    `
+  }
+}
+
+function textOf({ name, addresses, labels, policies, reason }) {
+  return [name, ...addresses, ...labels, ...policies, reason].join(' ').toLowerCase()
+}
+
+function Table({ rows }) {
+  if (rows.length === 0) return html`<p class="card">No endpoint is known.</p>`
+  return html`<div class="card scroll" tabindex="0" role="region" aria-label="Endpoints">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Endpoint</th>
+          <th scope="col">State</th>
+          <th scope="col">Policies</th>
+          <th scope="col">Addresses</th>
+          <th scope="col">Labels</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          ({ id, name, addresses, labels, enforcing, audit, reason, policies }) =>
+            html`<tr key=${id}>
+              <th scope="row"><a href=${linkTo(name)}>${name}</a></th>
+              <td>
+                <${Badge} kind=${audit ? 'warn' : enforcing ? 'good' : 'bad'}>
+                  ${audit ? 'audited' : enforcing ? 'enforced' : 'not enforced'}
+                <//>
+                ${reason !== '' && html`<div><small>${reason}</small></div>`}
+              </td>
+              <td>
+                ${policies.length === 0 ? 'none' : policies.map((each) => html`<div>${each}</div>`)}
+              </td>
+              <td>${addresses.map((address) => html`<div><code>${address}</code></div>`)}</td>
+              <td>${labels.map((label) => html`<div><code>${label}</code></div>`)}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`
+}

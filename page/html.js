@@ -1,0 +1,87 @@
+// Gives the other modules `html` (preact with htm), and small parts that several views use. Text becomes text nodes only, so no value of
+// the daemon is ever read as HTML.
+
+import { Component, h, render } from './lib/preact.js'
+import htm from './lib/htm.js'
+
+export { Component, render }
+export const html = htm.bind(h)
+
+const NUMBERS = new Intl.NumberFormat('en')
+
+export function formatNumber(value) {
+  return NUMBERS.format(value)
+}
+
+/** A rate per second, with at most one decimal. */
+export function formatRate(value) {
+  return value === undefined ? '–' : NUMBERS.format(Math.round(value * 10) / 10)
+}
+
+/** Seconds as a time that people read: 0.00042 -> 0.42 ms. */
+export function formatSeconds(seconds) {
+  if (seconds < 0.001) return `${trim(seconds * 1e6)} µs`
+  if (seconds < 1) return `${trim(seconds * 1e3)} ms`
+  return `${trim(seconds)} s`
+}
+
+function trim(value) {
+  return String(Number(value.toPrecision(2)))
+}
+
+/** The local time of day of an RFC 3339 time. */
+export function timeOfDay(time) {
+  return new Date(time).toLocaleTimeString([], { hour12: false })
+}
+
+/** A word with a colour. The word says the same as the colour. */
+export function Badge({ kind, children }) {
+  return html`<span class="badge ${kind}">${children}</span>`
+}
+
+/** Copies a text, and says so to people who see and to screen readers. */
+export class CopyButton extends Component {
+  copy = async () => {
+    try {
+      await navigator.clipboard.writeText(this.props.text)
+      this.say('Copied')
+    } catch {
+      // Without a secure context there is no clipboard. The text is selected, so that the keyboard can copy it.
+      const code = this.base?.parentElement?.querySelector('code')
+      if (code) getSelection()?.selectAllChildren(code)
+      this.say('Selected')
+    }
+  }
+
+  say(word) {
+    this.setState({ word })
+    clearTimeout(this.timer)
+    this.timer = setTimeout(() => this.setState({ word: undefined }), 2000)
+  }
+
+  componentWillUnmount() {
+    clearTimeout(this.timer)
+  }
+
+  render({ label }, { word }) {
+    return html`<button type="button" class="small" aria-label=${label} onClick=${this.copy}>
+      <span aria-live="polite">${word ?? 'Copy'}</span>
+    </button>`
+  }
+}
+
+/** Reads JSON of the daemon. Throws an Error with the daemon's reason. */
+export async function fetchJson(path, options) {
+  const response = await fetch(path, options)
+  if (response.status === 401) location.reload()
+  const text = await response.text()
+  let body
+  try {
+    body = JSON.parse(text)
+  } catch {
+    throw new Error(`the daemon answered ${response.status}`)
+  }
+  if (!response.ok)
+    throw new Error(body.error ?? body.detail ?? `the daemon answered ${response.status}`)
+  return body
+}

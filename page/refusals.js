@@ -1,0 +1,193 @@
+// Refusals as they happen. Equal refusals are one row with a count. A row has the rule that refuses, the line that would allow, and the
+// answer of `explain`. The list can be paused, so that a reader can work with a row.
+
+import { Badge, Component, CopyButton, fetchJson, formatNumber, html, timeOfDay } from './html.js'
+
+const SHOWN_MAX = 100
+
+const KINDS = {
+  denied: 'query refused',
+  audited: 'query, only audited',
+  drop: 'packet dropped',
+  audit: 'packet, only audited',
+  'unknown-client': 'query of an unknown client',
+  'interface-mismatch': 'query from a wrong interface',
+}
+
+export class Refusals extends Component {
+  /** What is shown while the list is paused. */
+  state = { held: undefined, filter: '' }
+
+  render({ live }, { held, filter }) {
+    const all = held ?? [...live.refusals.values()].reverse()
+    const wanted = filter.trim().toLowerCase()
+    const fits = all.filter((row) => wanted === '' || textOf(row).includes(wanted))
+    const rows = fits.slice(0, SHOWN_MAX)
+    const toggle = () => this.setState({ held: held === undefined ? all : undefined })
+    return html`
+      <div class="toolbar">
+        <h2>Refusals</h2>
+        <label class="grow">
+          <span class="hidden">Filter refusals</span>
+          <input
+            type="search"
+            placeholder="Filter by endpoint, name, address …"
+            value=${filter}
+            onInput=${(event) => this.setState({ filter: event.target.value })}
+          />
+        </label>
+        <button type="button" aria-pressed=${held !== undefined} onClick=${toggle}>
+          ${held === undefined ? 'Pause' : 'Continue'}
+        </button>
+        <button
+          type="button"
+          onClick=${() => {
+            this.setState({ held: undefined })
+            live.clearRefusals()
+          }}
+        >
+          Clear
+        </button>
+      </div>
+      <p class="muted" aria-live="polite">${this.words(all, fits, live)}</p>
+      ${all.length === 0 && html`<p class="card">Nothing was refused yet. New refusals appear here at once.</p>`}
+      <ul class="refusals">
+        ${rows.map((row) => html`<${Refusal} key=${row.key} row=${row} />`)}
+      </ul>
+    `
+  }
+
+  words(all, fits, live) {
+    const shown = fits.length > SHOWN_MAX ? `, the latest ${SHOWN_MAX} are shown` : ''
+    const left = live.left > 0 ? `. ${formatNumber(live.left)} more came too fast to be listed` : ''
+    return `${formatNumber(fits.length)} of ${formatNumber(all.length)} different refusals${shown}${left}`
+  }
+}
+
+function textOf({ endpoint, what, names, kind, rules }) {
+  const files = rules.map(({ policy, file }) => `${policy} ${file}`)
+  return [endpoint ?? '', what, ...names, KINDS[kind] ?? kind, ...files].join(' ').toLowerCase()
+}
+
+class Refusal extends Component {
+  state = { why: undefined, isOpen: false }
+
+  ask = async () => {
+    if (this.state.isOpen) return this.setState({ isOpen: false })
+    this.setState({ isOpen: true, why: undefined })
+    try {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(this.props.row.question)
+      this.setState({ why: await fetchJson('/page/explain', { method: 'POST', headers, body }) })
+    } catch (error) {
+      this.setState({ why: { fault: error.message } })
+    }
+  }
+
+  render({ row }, { why, isOpen }) {
+    const { verdict, kind, endpoint, what, names, count, time, reason, question } = row
+    return html`<li class="card refusal">
+      <div class="head">
+        <${Badge} kind=${verdict === 'audit' ? 'warn' : 'bad'}>${KINDS[kind] ?? kind}<//>
+        <strong class="what">${what}</strong>
+        <span class="muted">${endpoint ?? 'unknown client'}</span>
+        ${names.length > 0 && html`<span class="muted">known as ${names.join(', ')}</span>`}
+        <span class="end muted">
+          ${count > 1 && html`<strong>${formatNumber(count)}×</strong>`}${' '}<time datetime=${time}
+            >${timeOfDay(time)}</time
+          >
+        </span>
+      </div>
+      <${Rules} row=${row} />
+      <${Allow} row=${row} />
+      <div>
+        ${reason !== null && html`<span class="muted">Reason: ${reason}. </span>`}
+        ${
+          question !== null &&
+          html`<button
+            type="button"
+            class="small"
+            aria-expanded=${isOpen}
+            aria-label=${`Why was ${what} refused?`}
+            onClick=${this.ask}
+          >
+            Why?
+          </button>`
+        }
+      </div>
+      ${isOpen && html`<${Why} why=${why} />`}
+    </li>`
+  }
+}
+
+function Rules({ row: { rules, isDenyRule } }) {
+  if (rules.length === 0) return null
+  return html`<dl class="pairs">
+    <dt>${isDenyRule ? 'Denied by' : 'Default deny of'}</dt>
+    <dd>
+      ${rules.map(
+        ({ policy, file, line, text }) =>
+          html`<div>
+            ${text && !text.startsWith('#') && html`<code>${text}</code> `}
+            <span class="muted">${policy}, ${file}:${line}</span>
+          </div>`,
+      )}
+    </dd>
+  </dl>`
+}
+
+function Allow({ row: { allow, isDenyRule, what } }) {
+  if (isDenyRule) {
+    return html`<p class="muted">
+      No allow rule outweighs a deny rule. Change the deny rule to allow this.
+    </p>`
+  }
+  if (allow === null) return null
+  return html`<dl class="pairs">
+    <dt>${allow.form === 'policy' ? 'Allow, under egress' : 'Allow, as a line'}</dt>
+    <dd class="copy">
+      <code class="block">${allow.text}</code>
+      <${CopyButton} text=${allow.text} label=${`Copy the line that allows ${what}`} />
+    </dd>
+  </dl>`
+}
+
+function Why({ why }) {
+  if (why === undefined) return html`<p class="why" role="status">Asking …</p>`
+  if (why.fault !== undefined) return html`<p class="why" role="status">${why.fault}</p>`
+  const { verdict, reason, rules, nearest, notes, identities, labels, selectors } = why
+  const places = rules.map(
+    ({ policy, file, line, action }) => `${policy}, ${file}:${line} (${action})`,
+  )
+  const near =
+    nearest === null
+      ? []
+      : [`${nearest.policy}, ${nearest.file}:${nearest.line}: ${nearest.missing}`]
+  const rows = [
+    ['Verdict now', [verdict]],
+    ['Reason', [reason]],
+    ['Rules', places],
+    ['Nearest rule', near],
+    ['Identities', identities.map(String)],
+    ['Labels', labels],
+    ['Selectors', selectors],
+    [
+      'Default',
+      [
+        `egress ${why.default.egress}${why.default.policies.length > 0 ? `, because of ${why.default.policies.join(', ')}` : ''}`,
+      ],
+    ],
+    ['Notes', notes],
+  ]
+  return html`<div class="why" role="status">
+    <dl class="pairs">
+      ${rows
+        .filter(([, values]) => values.length > 0)
+        .map(
+          ([name, values]) =>
+            html`<dt>${name}</dt>
+              <dd>${values.map((value) => html`<div>${value}</div>`)}</dd>`,
+        )}
+    </dl>
+  </div>`
+}

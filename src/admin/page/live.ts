@@ -1,0 +1,182 @@
+// Sends the live part of the page to its viewers as JSON lines: once a second the state of the daemon with its counters, and twice a second
+// the refusals since the last line. A line is made once for all viewers, so a further viewer costs one write. Without viewers nothing runs.
+// A viewer that does not read is disconnected, and the daemon never waits for it.
+
+import type { ServerResponse } from 'node:http'
+import type { Timer } from '../../core/clock.ts'
+import type { AdminState } from '../state.ts'
+import { flowView } from '../views/flows.ts'
+import { statusView } from '../views/status.ts'
+import type { PageCounts } from './counts.ts'
+import { PolicyLines } from './policy-lines.ts'
+import { Folded, type RefusalRow } from './refusals.ts'
+
+export const VIEWERS_MAX = 32
+const TURN_MS = 500
+/** The overview comes with every second turn. */
+const TURNS_PER_OVERVIEW = 2
+/** Rows of refusals in one line. With the overview, a viewer gets at most about 100 KiB a second. */
+const ROWS_MAX = 60
+/** Refusals that a new viewer gets from before. */
+const BEFORE = 500
+/** Flows that one turn looks at. The rest is counted and left out. */
+const LOOKED_MAX = 5000
+/** How long one slice of work takes, in milliseconds. */
+const SLICE_MS = 2
+/** A viewer with more octets than this on the way does not read. */
+const BACKLOG_MAX = 262_144
+/** A viewer that has taken nothing for this time, in milliseconds, does not read. */
+const STALLED_MS = 10_000
+const SAMPLES_MAX = 600
+
+/** The metrics that the page shows. Their values are numbers that the daemon counts anyway. */
+const SHOWN =
+  /^namegate_(?:dns_(?:queries_total|answers_total|failures_total|answers_waiting|answer_hold|hold|query|release)|upstream_(?:queries_in_flight|round_trip)|datapath_events_total|names$|ipcache_prefixes$|identities$)/
+
+interface Viewer {
+  readonly response: ServerResponse
+  /** Since when the viewer has taken nothing, in milliseconds of the clock. Undefined while it reads. */
+  stalledSince: number | undefined
+}
+
+export class Live {
+  readonly #state: AdminState
+  readonly #counts: PageCounts
+  readonly #lines: PolicyLines
+  readonly #viewers = new Set<Viewer>()
+  #timer: Timer | undefined
+  #isAtWork = false
+  #turn = 0
+  /** Number of the first flow that no line has covered. */
+  #next = 0
+  #overview = ''
+
+  constructor(state: AdminState, counts: PageCounts) {
+    this.#state = state
+    this.#counts = counts
+    this.#lines = new PolicyLines(state)
+  }
+
+  /** Adds a viewer whose headers are sent. Returns false when there are too many. */
+  add(response: ServerResponse): boolean {
+    if (this.#viewers.size >= VIEWERS_MAX) return false
+    const { clock, flows } = this.#state
+    const viewer: Viewer = { response, stalledSince: undefined }
+    this.#viewers.add(viewer)
+    this.#counts.viewers = this.#viewers.size
+    response.on('close', () => this.#remove(viewer))
+    if (this.#timer === undefined) {
+      this.#next = flows.count
+      this.#turn = 0
+      this.#timer = clock.every(TURN_MS, () => void this.#run())
+    }
+    void this.#welcome(viewer)
+    return true
+  }
+
+  /** Disconnects all viewers. */
+  stop(): void {
+    for (const { response } of [...this.#viewers]) response.destroy()
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  #remove(viewer: Viewer): void {
+    this.#viewers.delete(viewer)
+    this.#counts.viewers = this.#viewers.size
+    if (this.#viewers.size > 0) return
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  /** Sends the state of now and the latest refusals, so that the page is not empty until something happens. */
+  async #welcome(viewer: Viewer): Promise<void> {
+    try {
+      this.#overview = await this.#makeOverview()
+      const { count } = this.#state.flows
+      const before = await this.#refusals(Math.max(0, count - BEFORE), count)
+      this.#send(viewer, this.#overview + before)
+    } catch {
+      viewer.response.destroy()
+    }
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isAtWork) return
+    this.#isAtWork = true
+    try {
+      const { count } = this.#state.flows
+      const refusals = await this.#refusals(this.#next, count)
+      this.#next = count
+      const isDue = this.#turn++ % TURNS_PER_OVERVIEW === 0
+      const overview = isDue ? await this.#makeOverview() : ''
+      const text = overview + refusals
+      for (const viewer of [...this.#viewers]) this.#send(viewer, text)
+    } catch {
+      this.stop()
+    } finally {
+      this.#isAtWork = false
+    }
+  }
+
+  #send(viewer: Viewer, text: string): void {
+    const { response } = viewer
+    if (response.destroyed) return
+    const now = this.#state.clock.now()
+    if (!response.writableNeedDrain) viewer.stalledSince = undefined
+    else viewer.stalledSince ??= now
+    const stalledFor = now - (viewer.stalledSince ?? now)
+    if (response.writableLength > BACKLOG_MAX || stalledFor > STALLED_MS) {
+      this.#counts.stalled++
+      response.destroy()
+    } else if (text !== '') response.write(text)
+  }
+
+  async #makeOverview(): Promise<string> {
+    const samples = samplesOf(await this.#state.someMetrics((name) => SHOWN.test(name)))
+    const { clock } = this.#state
+    const at = Math.round(clock.now())
+    return `${JSON.stringify({ overview: { at, status: statusView(this.#state), samples } })}\n`
+  }
+
+  /** One line with the refusals of these flows, or an empty text. */
+  async #refusals(from: number, to: number): Promise<string> {
+    const { flows, clock } = this.#state
+    const first = Math.max(from, flows.oldest, to - LOOKED_MAX)
+    const folded = new Folded(ROWS_MAX)
+    let until = clock.now() + SLICE_MS
+    for (let number = first; number < to; number++) {
+      if (number < flows.oldest) continue
+      const deny = flowView(this.#state, number, undefined)
+      if (deny !== undefined) folded.add(deny)
+      if (clock.now() < until) continue
+      await new Promise<void>((resolve) => clock.soon(resolve))
+      until = clock.now() + SLICE_MS
+    }
+    const left = folded.left + (first - from)
+    if (folded.rows.length === 0 && left === 0) return ''
+    const rows = await Promise.all(folded.rows.map(async (row) => await this.#withTexts(row)))
+    return `${JSON.stringify({ refusals: rows, left })}\n`
+  }
+
+  async #withTexts(row: RefusalRow): Promise<object> {
+    const rules = await Promise.all(
+      row.rules.slice(0, 4).map(async (rule) => {
+        return { ...rule, text: (await this.#lines.text(rule.file, rule.line)) ?? null }
+      }),
+    )
+    return { ...row, rules }
+  }
+}
+
+/** Reads the exposition format: `name{label="x"}` without the prefix -> number. */
+function samplesOf(text: string): Readonly<Record<string, number>> {
+  const samples: Record<string, number> = {}
+  let count = 0
+  for (const line of text.split('\n')) {
+    const found = /^namegate_([a-z0-9_]+(?:\{.*\})?) (\S+)$/.exec(line)
+    if (found === null || ++count > SAMPLES_MAX) continue
+    samples[found[1] ?? ''] = Number(found[2])
+  }
+  return samples
+}

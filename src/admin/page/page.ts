@@ -1,0 +1,195 @@
+// Answers the requests of the web page: its files, the live lines, searches, lists, and explanations. No request of the page changes
+// anything. The admin socket and the page's own TCP server share one Page, so the bounds hold for both together.
+
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AdminState } from '../state.ts'
+import { explainBody } from '../explain.ts'
+import { writeRows } from '../json-stream.ts'
+import { readJson } from '../requests.ts'
+import { endpointRows } from '../views/endpoints.ts'
+import { policyRows } from '../views/policies.ts'
+import type { PageCounts } from './counts.ts'
+import { explore, SEARCH_MAX } from './explore.ts'
+import { PageFiles, type PageFile } from './files.ts'
+import { Live } from './live.ts'
+
+const SEARCHES_MAX = 4
+
+/** What a browser may do with the page: load its own files, and talk to this server. No inline script and no text as script. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  // With no-referrer, a browser would send `Origin: null` with the form.
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+export class Page {
+  readonly counts: PageCounts
+  readonly #state: AdminState
+  readonly #files = new PageFiles()
+  readonly #live: Live
+  #searches = 0
+
+  constructor(state: AdminState, counts: PageCounts) {
+    this.counts = counts
+    this.#state = state
+    this.#live = new Live(state, counts)
+  }
+
+  /** Answers a request of the page. Returns false, and writes nothing, for the path of another part. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+    const { pathname, searchParams } = partsOf(request)
+    if (pathname !== '/' && !pathname.startsWith('/page/')) return false
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
+    const { method } = request
+    if (pathname === '/page/explain') {
+      if (method === 'POST') await this.#explain(request, response)
+      else refuse(response, 405, `${pathname} takes POST`)
+    } else if (method !== 'GET' && method !== 'HEAD') {
+      refuse(response, 405, `${pathname} takes GET`)
+    } else if (!(await this.#read(pathname, searchParams, request, response))) {
+      refuse(response, 404, `no such path: ${pathname}`)
+    }
+    return true
+  }
+
+  /** Sends the form that asks for the token. Its style stands in the file, because no other file goes to a client without the token. */
+  async signIn(response: ServerResponse, status: number): Promise<void> {
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
+    const file = await this.#files.signIn()
+    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(file.plain.toString('utf8')) ?? []
+    const hash = createHash('sha256').update(style).digest('base64')
+    const policy = POLICY.replace("style-src 'self'", `style-src 'sha256-${hash}'`)
+    response.setHeader('content-security-policy', policy)
+    response.setHeader('cache-control', 'no-store')
+    response.writeHead(status, { 'content-type': file.type, 'content-length': file.plain.length })
+    response.end(file.plain)
+  }
+
+  stop(): void {
+    this.#live.stop()
+  }
+
+  async #read(
+    path: string,
+    query: URLSearchParams,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<boolean> {
+    switch (path) {
+      case '/page/live':
+        this.#watch(request, response)
+        return true
+      case '/page/explore':
+        await this.#search(query.get('text') ?? '', response)
+        return true
+      case '/page/endpoints':
+        json(response, 200)
+        await writeRows(response, this.#state.clock, endpointRows(this.#state))
+        response.end()
+        return true
+      case '/page/policies':
+        json(response, 200)
+        await writeRows(response, this.#state.clock, policyRows(this.#state))
+        response.end()
+        return true
+      default: {
+        const file = await this.#files.get(path)
+        if (file !== undefined) sendFile(file, request, response)
+        return file !== undefined
+      }
+    }
+  }
+
+  #watch(request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === 'HEAD') return refuse(response, 405, '/page/live takes GET')
+    // The headers go out before the first line, so that a browser knows that it is connected.
+    response.setHeader('content-type', 'application/x-ndjson')
+    response.setHeader('cache-control', 'no-store')
+    if (this.#live.add(response)) return response.flushHeaders()
+    this.counts.refused.busy++
+    refuse(response, 503, 'too many viewers')
+  }
+
+  async #search(text: string, response: ServerResponse): Promise<void> {
+    if (text.trim() === '' || text.length > SEARCH_MAX) {
+      return refuse(response, 400, `text: expected 1 to ${SEARCH_MAX} characters`)
+    }
+    if (this.#searches >= SEARCHES_MAX) {
+      this.counts.refused.busy++
+      return refuse(response, 503, 'too many searches at once, try again')
+    }
+    this.#searches++
+    try {
+      const found = await explore(this.#state, text, () => !response.destroyed)
+      json(response, 200)
+      response.end(`${JSON.stringify(found)}\n`)
+    } finally {
+      this.#searches--
+    }
+  }
+
+  async #explain(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readJson(request)
+    if (body.kind === 'bad') return refuse(response, 400, body.reason)
+    const found = explainBody(this.#state, body.value)
+    if (found.kind !== 'ok') return refuse(response, found.status, found.reason)
+    json(response, 200)
+    response.end(`${JSON.stringify(found.value)}\n`)
+  }
+}
+
+/** The path and the query of a request. They are not decoded further, because no path of the page needs that. */
+export function partsOf({ url = '/' }: Pick<IncomingMessage, 'url'>): {
+  readonly pathname: string
+  readonly searchParams: URLSearchParams
+} {
+  const end = url.includes('?') ? url.indexOf('?') : url.length
+  return { pathname: url.slice(0, end), searchParams: new URLSearchParams(url.slice(end)) }
+}
+
+function sendFile(file: PageFile, { headers, method }: IncomingMessage, to: ServerResponse): void {
+  const { type, etag, plain, gzipped } = file
+  to.setHeader('etag', etag)
+  to.setHeader('cache-control', 'no-cache')
+  to.setHeader('vary', 'accept-encoding')
+  if (headers['if-none-match'] === etag) {
+    to.writeHead(304)
+    to.end()
+    return
+  }
+  const zips = /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''))
+  const octets = zips ? gzipped : plain
+  if (zips) to.setHeader('content-encoding', 'gzip')
+  to.writeHead(200, { 'content-type': type, 'content-length': octets.length })
+  to.end(method === 'HEAD' ? undefined : octets)
+}
+
+function json(response: ServerResponse, status: number): void {
+  response.writeHead(status, {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+  })
+}
+
+function refuse(response: ServerResponse, status: number, error: string): void {
+  json(response, status)
+  response.end(`${JSON.stringify({ error })}\n`)
+}

@@ -1,0 +1,103 @@
+// Folds flows into the rows of refusals that the page shows: equal refusals are one row with a count. A row has the rules behind the
+// refusal, the line that would allow it, and the question for `explain`.
+
+import type { DnsFlowShape, FlowRuleShape, FlowShape, PacketFlowShape } from '../flow-shapes.ts'
+import { linesForName, linesForPacket, type AllowLines } from './allow-lines.ts'
+
+export interface RefusalRow {
+  /** Equal refusals have the same key. */
+  readonly key: string
+  /** How many refusals the row stands for, since the last row with this key. */
+  count: number
+  /** Time of the last of them. */
+  time: string
+  readonly verdict: 'deny' | 'audit'
+  readonly kind: FlowShape['kind']
+  readonly endpoint: string | null
+  /** For example `www.shop.test AAAA` or `203.0.113.9 443/TCP`. */
+  readonly what: string
+  readonly names: readonly string[]
+  readonly reason: string | null
+  readonly rules: readonly FlowRuleShape[]
+  /** True if a deny rule refused, which no allow rule can outweigh. */
+  readonly isDenyRule: boolean
+  readonly allow: AllowLines | null
+  /** The body of a request to explain. Null when there is nothing to explain. */
+  readonly question: Readonly<Record<string, string>> | null
+}
+
+export class Folded {
+  readonly #rows = new Map<string, RefusalRow>()
+  readonly #max: number
+  /** Refusals that found no room among the rows. */
+  left = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  add(flow: FlowShape): void {
+    if (flow.verdict !== 'deny' && flow.verdict !== 'audit') return
+    if (flow.kind === 'policy-lost' || flow.kind === 'expired-use') return
+    const what = isPacket(flow)
+      ? packetText(flow)
+      : `${flow.name ?? '(name not kept)'} ${flow.type}`
+    const key = [flow.kind, flow.endpoint ?? '', what, flow.reason ?? ''].join('\n')
+    const known = this.#rows.get(key)
+    if (known !== undefined) {
+      known.count++
+      known.time = flow.time
+    } else if (this.#rows.size >= this.#max) {
+      this.left++
+    } else {
+      this.#rows.set(key, isPacket(flow) ? packetRow(flow, key, what) : dnsRow(flow, key, what))
+    }
+  }
+
+  get rows(): readonly RefusalRow[] {
+    return [...this.#rows.values()]
+  }
+}
+
+function isPacket(flow: DnsFlowShape | PacketFlowShape): flow is PacketFlowShape {
+  return flow.kind === 'drop' || flow.kind === 'audit'
+}
+
+function dnsRow(flow: DnsFlowShape, key: string, what: string): RefusalRow {
+  const { endpoint, name, reason, rules } = flow
+  return {
+    ...common(flow, key, what),
+    names: [],
+    reason,
+    rules,
+    isDenyRule: false,
+    allow: flow.kind === 'denied' || flow.kind === 'audited' ? (linesForName(flow) ?? null) : null,
+    question: endpoint === null || name === null ? null : { endpoint, ask: name },
+  }
+}
+
+function packetRow(flow: PacketFlowShape, key: string, what: string): RefusalRow {
+  const { endpoint, names, peer, port, protocol, reason, rules } = flow
+  const hasPort = port > 0 && /^(?:TCP|UDP|SCTP)$/i.test(protocol)
+  return {
+    ...common(flow, key, what),
+    names,
+    reason,
+    rules,
+    isDenyRule: flow.deniedBy === 'rule',
+    allow: linesForPacket(flow) ?? null,
+    question:
+      endpoint === null || !hasPort
+        ? null
+        : { endpoint, address: peer, port: `${port}/${protocol.toUpperCase()}` },
+  }
+}
+
+function common({ time, verdict, kind, endpoint }: FlowShape, key: string, what: string) {
+  const shown = verdict === 'audit' ? verdict : 'deny'
+  return { key, count: 1, time, verdict: shown, kind, endpoint, what } as const
+}
+
+function packetText({ peer, port, protocol }: PacketFlowShape): string {
+  return port === 0 ? `${peer} ${protocol}` : `${peer} ${port}/${protocol}`
+}
