@@ -27,7 +27,9 @@ class App extends Component {
   componentDidMount() {
     addEventListener('hashchange', () => {
       this.setState(placeOf(location.hash))
-      document.querySelector('main')?.focus()
+      // A screen reader continues at the new view. The window shows it from its top, with the head of the page.
+      document.querySelector('main')?.focus({ preventScroll: true })
+      scrollTo(0, 0)
     })
   }
 
