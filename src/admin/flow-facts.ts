@@ -8,6 +8,13 @@ import type { FlowRing } from '../flows/record/flow-ring.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { AdminState } from './state.ts'
 
+/** A pattern with the octets that end every name that it matches. */
+export interface NameFilter {
+  readonly pattern: Pattern
+  /** The labels after the last star in wire form, with the final zero octet. */
+  readonly tail: Uint8Array
+}
+
 export interface FlowFacts {
   readonly kind: FlowKind
   /** The name of the endpoint. Null if no endpoint is known. */
@@ -17,7 +24,7 @@ export interface FlowFacts {
   /** The port of a packet. */
   readonly port: number
   /** True if the flow has the name of a question, or one of the names of its peer matches. */
-  hasName(pattern: Pattern): boolean
+  hasName(filter: NameFilter): boolean
   /** True if the address of the peer or client is inside the prefix. */
   isInside(prefix: Prefix): boolean
 }
@@ -50,11 +57,12 @@ export class RingFacts implements FlowFacts {
     return this.#ring.portOf(this.number)
   }
 
-  hasName(pattern: Pattern): boolean {
+  hasName({ pattern, tail }: NameFilter): boolean {
     const { kind } = this
     if (kind === 'drop' || kind === 'audit')
       return anyMatches(pattern, this.#ring.namesOf(this.number))
-    return this.#ring.copyName(this.number, this.#name) > 0 && matches(pattern, this.#name)
+    const length = this.#ring.copyName(this.number, this.#name)
+    return length > 0 && endsWith(this.#name, length, tail) && matches(pattern, this.#name)
   }
 
   isInside({ family, octets, length }: Prefix): boolean {
@@ -69,4 +77,19 @@ export function anyMatches(pattern: Pattern, names: readonly string[]): boolean 
     const parsed = parseName(text)
     return parsed.kind === 'ok' && matches(pattern, parsed.name)
   })
+}
+
+export function nameFilterOf(pattern: Pattern): NameFilter {
+  const { labels } = pattern
+  const literal = labels.slice(labels.findLastIndex((label) => label.includes('*')) + 1)
+  const parsed = parseName(pattern.kind === 'every' ? '.' : literal.join('.'))
+  return { pattern, tail: parsed.kind === 'ok' ? parsed.name : new Uint8Array(0) }
+}
+
+/** True if the first `length` octets of `name` end with the octets of `tail`. */
+function endsWith(name: Uint8Array, length: number, tail: Uint8Array): boolean {
+  const from = length - tail.length
+  if (from < 0) return false
+  for (let i = 0; i < tail.length; i++) if (name[from + i] !== tail[i]) return false
+  return true
 }

@@ -7,7 +7,7 @@ import { parseMaskedPrefix } from '../core/ip.ts'
 import { SCTP, TCP, UDP } from '../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../flows/record/flow-kinds.ts'
 import { parseMatchPattern } from '../policy/match/pattern.ts'
-import type { FlowFacts } from './flow-facts.ts'
+import { nameFilterOf, type FlowFacts } from './flow-facts.ts'
 import type { Parsed } from './requests.ts'
 import { FLOW_FILTERS, verdictOf } from './views/flows.ts'
 
@@ -113,7 +113,8 @@ function testOf(key: FlowFilterKey, value: string): Test | string {
     case 'name': {
       const parsed = parseMatchPattern(value)
       if (parsed.kind === 'bad') return parsed.reason
-      return (facts) => facts.hasName(parsed.pattern)
+      const filter = nameFilterOf(parsed.pattern)
+      return (facts) => facts.hasName(filter)
     }
     case 'address': {
       const parsed = parseMaskedPrefix(value)

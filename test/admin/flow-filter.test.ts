@@ -58,6 +58,8 @@ test('readFlowFilter selects flows by each field, by several values, and without
     ['name=www.x.test', [0], 'a name in another case'],
     ['name=**.x.test', [0, 3], 'a pattern for questions, and for names of peers'],
     ['name=*.test', [1, 2, 3, 6], 'one label, and the name of an expired use'],
+    ['name=x.test.', [2], 'a name with a final dot, which is no end of another name'],
+    ['name=*.x.*', [0, 3], 'a star at the end'],
     ['not-name=*', [4, 5], 'flows without a name'],
     ['address=10.0.0.0/8', [0, 1], 'a prefix of clients'],
     ['address=198.18.0.9', [3], 'an address of a peer'],

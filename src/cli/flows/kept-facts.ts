@@ -1,10 +1,9 @@
 // KeptFacts shows a flow of the daemon's JSON to a filter, so that flows that are kept on disk are filtered as the daemon filters its ring.
 
-import { anyMatches, type FlowFacts } from '../../admin/flow-facts.ts'
+import { anyMatches, type FlowFacts, type NameFilter } from '../../admin/flow-facts.ts'
 import { containsPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
-import type { Pattern } from '../../policy/match/pattern.ts'
 import { listOf, numberOf } from '../fields.ts'
 import type { FlowFields } from './flow-text.ts'
 
@@ -43,7 +42,7 @@ export class KeptFacts implements FlowFacts {
     return numberOf(this.#flow.port)
   }
 
-  hasName(pattern: Pattern): boolean {
+  hasName({ pattern }: NameFilter): boolean {
     const { name, names } = this.#flow
     const texts = [name, ...listOf(names)].filter((each) => typeof each === 'string')
     return anyMatches(pattern, texts)
