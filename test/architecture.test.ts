@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/(explain|reconcile)\//, 2.5],
   [/^src\/(restore|flows\/record)\//, 2.6],
   [
-    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox|flows|systemd)\//,
+    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|client|state|endpoints|sources|sandbox|flows|systemd)\//,
     3,
   ],
   [/^src\/(cli|daemon|handover|library)\//, 4],
@@ -62,10 +62,10 @@ const PURE_BUILTINS: readonly string[] = [
 ]
 
 /** Data tables may be longer than 300 lines. */
-const LONG_FILES: readonly string[] = ['src/daemon/metrics.ts']
+const LONG_FILES: readonly string[] = ['src/daemon/metrics.ts', 'src/client/api-types.ts']
 
 /** Files whose casts are the point: each makes a brand or is the one face of something untyped. */
-const MAY_CAST = /^src\/(core\/(brand|ids)\.ts$|native\/)/
+const MAY_CAST = /^src\/(core\/(brand|ids)\.ts$|client\/decode\.ts$|native\/)/
 
 const sources = readSources('src')
 const tests = [...readSources('test'), ...readSources('demo')]

@@ -2,12 +2,12 @@
 // read, because break-glass mode needs only the name of the file. The script bin/namegate searches for the file in the same order.
 
 import { existsSync } from 'node:fs'
+import { DEFAULT_SOCKET } from '../client/default-socket.ts'
+import type { SocketPlace } from '../client/transport.ts'
 import type { Config } from '../config/config.ts'
 
 /** Where the configuration is searched: in the working directory, and where the systemd units expect it. */
 export const CONFIG_FILES = ['config/namegate.yaml', '/etc/namegate/namegate.yaml'] as const
-/** The daemon's socket with the systemd units. */
-export const DEFAULT_SOCKET = '/run/namegate/admin.sock'
 
 /** Returns the file of --config, else of $NAMEGATE_CONFIG, else the first of CONFIG_FILES that exists. Undefined if there is none. */
 export function findConfigFile(option: string | undefined): string | undefined {
@@ -26,12 +26,6 @@ export async function readConfig(option: string | undefined): Promise<Config> {
   const { defaultConfig, loadConfig } = await import('../config/load.ts')
   if (file !== undefined) return loadConfig(file)
   return { ...defaultConfig(), admin: { socket: DEFAULT_SOCKET } }
-}
-
-/** The path of the daemon's socket, and words for messages that say who named the path, such as `of config/namegate.yaml`. */
-export interface SocketPlace {
-  readonly path: string
-  readonly named: string
 }
 
 /** Returns the socket of --socket, else of $NAMEGATE_SOCKET. If undefined, the configuration names the socket. */

@@ -1,6 +1,5 @@
-// This file reads the daemon's replies. It turns values of unknown type into text for the cells of a table, and splits long lists into
-// their lines while the reply arrives. The names of fields come from the API's schemas (admin/shapes.ts), of which only the types are
-// imported. If a daemon of another version leaves a field out, the cell is `-`.
+// This file reads the daemon's replies. It turns values of unknown type into text for the cells of a table. The names of fields come from the
+// client's types (client/api-types.ts). If a daemon of another version leaves a field out, the cell is `-`.
 
 /** An object of a reply. The type of each field is unknown. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -37,23 +36,4 @@ export function textOf(value: unknown): string {
 /** Returns the value if it is a number, else 0. */
 export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0
-}
-
-/** Yields the objects of a reply that has one JSON object per line: a list, or a stream of flows. Throws SyntaxError for other lines. */
-export async function* rowsIn(parts: AsyncIterable<string>): AsyncIterable<Fields> {
-  for await (const line of linesIn(parts)) {
-    if (!line.startsWith('{')) continue
-    const row: unknown = JSON.parse(line.endsWith(',') ? line.slice(0, -1) : line)
-    if (isFields(row)) yield row
-  }
-}
-
-async function* linesIn(parts: AsyncIterable<string>): AsyncIterable<string> {
-  let rest = ''
-  for await (const part of parts) {
-    const lines = (rest + part).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
-  }
-  if (rest !== '') yield rest
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { AdminServer } from '../../src/admin/server.ts'
-import { Client } from '../../src/cli/client.ts'
+import { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { http, mkAdmin } from '../support/nodes/admin.ts'
 import { until } from '../support/peers/client.ts'
@@ -32,7 +32,8 @@ test('AdminServer makes its socket anew when somebody removed it, and tells so o
   const { server, socket, told, state } = mkServer('file')
   await server.start()
   try {
-    const follow = await new Client({ path: socket, named: 'the test' }).open('/v1/flows?follow=1')
+    const client = new Client({ path: socket })
+    const follow = client.text('GET /v1/flows', { query: { follow: '1' } })
     const first = follow[Symbol.asyncIterator]().next()
     rmSync(socket)
     await until('it is made anew', () => told.length > 0)

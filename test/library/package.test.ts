@@ -7,7 +7,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { dirname, join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { z } from 'zod'
-import { mkFolder } from '../support/nodes/daemon-files.ts'
+import { endpointsText, mkFolder, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder } from '../support/nodes/daemon-process.ts'
 import { run } from '../support/labs/lab-process.ts'
 import { answerTo, FakeUpstream } from '../support/peers/upstream.ts'
 
@@ -74,8 +75,8 @@ async function compile(name: string, types: readonly string[]): Promise<string> 
   return stdout + stderr
 }
 
-async function execute(name: string): Promise<string> {
-  const env = { UPSTREAM: `127.0.0.1:${upstream.port}` }
+async function execute(name: string, socket = ''): Promise<string> {
+  const env = { UPSTREAM: `127.0.0.1:${upstream.port}`, NAMEGATE_SOCKET: socket }
   const { code, stdout, stderr } = await run(process.execPath, [name], {
     cwd: project,
     env,
@@ -187,6 +188,57 @@ for (const [word, says] of Object.entries(SAYS)) {
     assert.deepEqual(lines, name === 'ci' ? says.split('\n').sort() : says.split('\n'))
   })
 }
+
+test('docs/library.md shows a client of a running daemon', { skip }, async () => {
+  const folder = new DaemonFolder({
+    files: {
+      'policy.yaml': policyText('web', ['packages.example']),
+      'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+    },
+  })
+  const daemon = folder.spawn()
+  try {
+    await daemon.process.untilOutput(/namegate serves/, 60_000)
+    const client = await daemon.client()
+    await client.ask('telemetry.example')
+    client.close()
+    write('client.ts', examples().get('run=client') ?? '')
+    assert.equal(await compile('client.ts', ['node']), '')
+    const problem = '412 urn:namegate:problem:precondition-failed'
+    assert.equal(
+      await execute('client.js', folder.in('admin.sock')),
+      `enforce 1\nme\ndenied: telemetry.example\n${problem}\n`,
+    )
+  } finally {
+    await daemon.process.stop()
+    folder.remove()
+  }
+})
+
+test(
+  'namegate/client has types that stand alone, and refuse wrong requests',
+  { skip },
+  async () => {
+    const head = "import { connect } from 'namegate/client'\n"
+    const good = `const { value } = await connect('/x').request('GET /v1/status', { query: { timeout: 1 } })
+value.restart?.phase satisfies 'pairs' | 'claims' | 'grace' | 'leaving' | 'done' | undefined
+`
+    write('good.ts', head + good)
+    assert.equal(await compile('good.ts', []), '')
+    const wrong: readonly (readonly [code: string, reason: string])[] = [
+      ["await connect().request('GET /v1/nothing')", 'no such path'],
+      ["await connect().request('GET /v1/flows')", 'lines are no single value'],
+      ["connect().rows('GET /v1/status')", 'a single value has no rows'],
+      ["await connect().request('PUT /v1/resources/{name}', { path: { name: 'a' } })", 'no body'],
+      ["await connect().request('POST /v1/mode', { body: { mode: 'off' } })", 'no such mode'],
+    ]
+    write('wrong.ts', head + wrong.map(([code]) => `${code}\n`).join(''))
+    const said = await compile('wrong.ts', [])
+    for (const [i, [, reason]] of wrong.entries()) {
+      assert.ok(said.includes(`wrong.ts(${i + 2},`), `${reason}: ${said}`)
+    }
+  },
+)
 
 test('docs/library.md begins with a program that compiles', { skip }, async () => {
   write('first.ts', examples().get('check') ?? '')

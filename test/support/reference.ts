@@ -10,6 +10,7 @@ import { PREFIX } from '../../src/telemetry/metrics.ts'
 import { PROCESS_METRICS } from '../../src/telemetry/process-metrics.ts'
 import { ADMIN_TYPES, adminTypes } from './admin-types.ts'
 import { API_PAGE, apiPage } from './api-page.ts'
+import { API_TYPES, apiTypes } from './api-types.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
 import { code, member, members, page, table, text } from './markdown.ts'
 
@@ -22,6 +23,7 @@ export async function makeReference(): Promise<ReadonlyMap<string, string>> {
     [API_PAGE, apiPage()],
     [LIBRARY_TYPES, await libraryTypes()],
     [ADMIN_TYPES, await adminTypes()],
+    [API_TYPES, await apiTypes()],
   ])
 }
 

@@ -3,7 +3,6 @@
 // makes the query itself, and treats it as a query of endpoint NAME.
 
 import { randomBytes } from 'node:crypto'
-import type { OwnAnswerShape, StatusShape } from '../../admin/shapes.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import {
   parseSocketAddress,
@@ -12,7 +11,9 @@ import {
 } from '../../core/socket-address.ts'
 import { decodeMessage, encodeQuery, type MessageText } from '../../dns/codec.ts'
 import { askServer } from '../ask-server.ts'
-import { openClient, type Client } from '../client.ts'
+import type { OwnAnswer, Status } from '../../client/api-types.ts'
+import type { Client } from '../../client/client.ts'
+import { openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -21,7 +22,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { fieldsOf, listOf, rowsIn, textOf, type PartOf } from '../fields.ts'
+import { listOf, textOf, type PartOf } from '../fields.ts'
 import { formatFlow, type FlowFields } from '../flows/flow-text.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
@@ -91,12 +92,13 @@ async function askAs(
     protocol: overTcp ? 'TCP' : 'UDP',
     ...(server === undefined ? {} : { server }),
   }
-  const { answer }: PartOf<OwnAnswerShape> = fieldsOf(await client.get('/v1/ask', { body }))
+  const { value } = await client.request('POST /v1/ask', { body })
+  const { answer }: PartOf<OwnAnswer> = value
   return typeof answer === 'string' ? Buffer.from(answer, 'base64') : undefined
 }
 
 async function listenerOf(client: Client): Promise<SocketAddress> {
-  const status: PartOf<StatusShape> = fieldsOf(await client.get('/v1/status'))
+  const status: PartOf<Status> = (await client.request('GET /v1/status')).value
   // A listener of mode tproxy does not answer queries that are sent to its own address.
   const listeners = listOf(status.listeners).map(textOf)
   const first = listeners.find((text) => !text.endsWith(' (tproxy)'))?.replace(/ .*/, '')
@@ -128,8 +130,8 @@ async function decisionOf(
   const name = question.name === '.' ? '.' : question.name.replace(/\.$/, '').toLowerCase()
   let found: FlowFields | undefined
   try {
-    const parts = await client.open(`/v1/flows?last=${FLOWS_LOOKED_AT}`, { timeoutMs: 2000 })
-    for await (const flow of rowsIn(parts)) {
+    const query = { last: FLOWS_LOOKED_AT }
+    for await (const flow of client.rows('GET /v1/flows', { query, timeoutMs: 2000 })) {
       const { endpoint: asker, name: asked, type }: FlowFields = flow
       const isAsker = endpoint === undefined || asker === endpoint
       if (isAsker && asked === name && type === question.type) found = flow

@@ -4,7 +4,7 @@
 import type { AuditResultShape } from '../../admin/shapes.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { listOf, textOf, type PartOf } from '../fields.ts'
 
 const SETTINGS: ReadonlyMap<string | undefined, boolean | null> = new Map([
   ['on', true],
@@ -30,7 +30,7 @@ export async function runAudit(read: ParsedArguments, output: CommandOutput): Pr
   if (scope.scope === 'all' && on !== null) return read.wrong('--all is for reset')
   const body = { ...scope, on }
   const client = await openClient(read)
-  const answer: PartOf<AuditResultShape> = fieldsOf(await client.get('/v1/audit', { body }))
+  const answer = (await client.request('POST /v1/audit', { body })).value
   output.stdout(read.texts.has('output') ? toJson(answer) : formatResult(setting, scope, answer))
   return EXIT_OK
 }

@@ -1,9 +1,10 @@
 // `runCompletion` runs `namegate completion`. It prints the script for a shell, or, for these scripts, the words that can follow a command
 // line. Names of endpoints and resources come from the running daemon. Without a daemon there are none, and no message.
 
-import { Client } from '../client.ts'
+import { DEFAULT_SOCKET } from '../../client/default-socket.ts'
+import { clientOf } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { DEFAULT_SOCKET, findConfigFile, givenSocket } from '../config-file.ts'
+import { findConfigFile, givenSocket } from '../config-file.ts'
 import { complete, type Wanted } from '../completion/complete.ts'
 import { FILES_LINE, SCRIPTS, SHELLS } from '../completion/scripts.ts'
 import { fieldsOf, listOf, textOf } from '../fields.ts'
@@ -57,8 +58,9 @@ async function namesOf(
   words: readonly string[],
 ): Promise<readonly string[]> {
   const path = await socketFor(words)
-  const client = new Client({ path, named: 'of the command line' })
-  const rows = listOf(await client.get(`/v1/${kind}`, { timeoutMs: ANSWER_MS }))
+  const client = clientOf({ path, named: 'of the command line' })
+  const reply = await client.request(`GET /v1/${kind}`, { timeoutMs: ANSWER_MS })
+  const rows = listOf(reply.value)
   return rows.map((row) => cleanCell(textOf(fieldsOf(row)['name'])))
 }
 

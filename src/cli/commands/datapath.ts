@@ -2,13 +2,15 @@
 // daemon. `mode` changes the kernel's maps or table, and then notifies the daemon. `detach` first tells the daemon to detach, and then
 // removes what is left in the kernel.
 
-import type { DifferenceShape, VerifyShape } from '../../admin/shapes.ts'
 import { setPinnedMode } from '../../datapath/ebpf/break-glass.ts'
 import type { Mode } from '../../datapath/entries.ts'
 import { stayAlive, systemClock } from '../../core/clock.ts'
 import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
 import { loadBpf, loadNetlink } from '../../native/native.ts'
-import { openClient, type Client } from '../client.ts'
+import type { Mode as ModeRequest, Verify } from '../../client/api-types.ts'
+import type { Client } from '../../client/client.ts'
+import { SilentDaemonError } from '../../client/silence.ts'
+import { openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -20,7 +22,6 @@ import { CONFIG_FILES, findConfigFile, readConfig } from '../config-file.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { notedPinPath } from '../../daemon/noted-pins.ts'
 import { readDatapathKind, readPinPath } from '../pin-path.ts'
-import { SilentDaemonError } from '../silence.ts'
 import { formatTable } from '../table.ts'
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
@@ -46,8 +47,8 @@ export async function runDatapath(read: ParsedArguments, output: CommandOutput):
 
 async function verify(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const client = await openClient(read)
-  const answer: PartOf<VerifyShape> = fieldsOf(await client.get('/v1/verify'))
-  const differences: readonly PartOf<DifferenceShape>[] = listOf(answer.differences).map(fieldsOf)
+  const answer: PartOf<Verify> = (await client.request('GET /v1/verify')).value
+  const differences: readonly PartOf<Difference>[] = listOf(answer.differences).map(fieldsOf)
   if (read.texts.has('output')) {
     output.stdout(toJson(answer))
   } else if (differences.length === 0) {
@@ -58,6 +59,8 @@ async function verify(read: ParsedArguments, output: CommandOutput): Promise<num
   }
   return differences.length === 0 ? EXIT_OK : EXIT_NEGATIVE
 }
+
+type Difference = Verify['differences'][number]
 
 /** Sets the mode in the kernel with as little code as possible, and then notifies the daemon. */
 async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput): Promise<number> {
@@ -93,9 +96,15 @@ async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
  * Notifies the daemon of a mode. If the kernel already has the mode (`pinned`), a missing daemon or a faulty config, which names no
  * socket, is not an error. Otherwise throws UnavailableError.
  */
-async function notifyMode(read: ParsedArguments, body: object, pinned: boolean): Promise<Notified> {
+async function notifyMode(
+  read: ParsedArguments,
+  body: ModeRequest,
+  pinned: boolean,
+): Promise<Notified> {
   try {
-    return await notify(await openClient(read), '/v1/mode', body, pinned)
+    const client = await openClient(read)
+    const options = { body, timeoutMs: NOTIFY_MS }
+    return await notify(() => client.request('POST /v1/mode', options), pinned)
   } catch (error) {
     if (pinned && error instanceof InvalidInputError) return NO_DAEMON
     const isAbsent = error instanceof UnavailableError && !(error instanceof SilentDaemonError)
@@ -119,7 +128,7 @@ async function detach(read: ParsedArguments, output: CommandOutput): Promise<num
   // `detach` reaches the daemon first. The daemon holds locks until it ends, even if its datapath is not of the kind in the file.
   const there = enforcing(config)
   const isKernels = there.length > 0 || datapath.kind !== 'memory'
-  const isNotified = (await notify(client, '/v1/detach', {}, isKernels)) === 'notified'
+  const isNotified = (await notify(() => toldToDetach(client), isKernels)) === 'notified'
   // A daemon that answered has removed its own entries. A daemon that hangs has not removed them.
   const taken = there.map(takeAway)
   const intercepted = await isIntercepted(isNotified && config.intercept.onExit === 'open')
@@ -179,15 +188,14 @@ async function close(read: ParsedArguments, output: CommandOutput): Promise<numb
 /** `notified`, or in words why the daemon did not accept the request. */
 type Notified = 'notified' | typeof NO_DAEMON | `the ${string} does not answer`
 
+async function toldToDetach(client: Client): Promise<void> {
+  await client.request('POST /v1/detach', { timeoutMs: NOTIFY_MS })
+}
+
 /** Sends a request to the daemon. `mayBeAbsent`: a missing or silent daemon is not an error. Otherwise throws UnavailableError for it. */
-async function notify(
-  client: Client,
-  path: string,
-  body: object,
-  mayBeAbsent: boolean,
-): Promise<Notified> {
+async function notify(send: () => Promise<unknown>, mayBeAbsent: boolean): Promise<Notified> {
   try {
-    await client.get(path, { body, timeoutMs: NOTIFY_MS })
+    await send()
     return 'notified'
   } catch (error) {
     if (!mayBeAbsent || !(error instanceof UnavailableError)) throw error

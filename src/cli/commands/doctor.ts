@@ -4,7 +4,7 @@
 import type { StatusShape } from '../../admin/shapes.ts'
 import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { toolRunner } from '../../intercept/tools.ts'
-import { Client } from '../client.ts'
+import { clientOf } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -78,8 +78,8 @@ async function askDaemon(socket: string): Promise<{
   readonly findings: readonly Finding[]
 }> {
   try {
-    const client = new Client({ path: socket, named: 'of the configuration' })
-    const answer = await client.get('/v1/status', { timeoutMs: DAEMON_MS })
+    const client = clientOf({ path: socket, named: 'of the configuration' })
+    const { value: answer } = await client.request('GET /v1/status', { timeoutMs: DAEMON_MS })
     return { status: fieldsOf(answer), findings: [] }
   } catch (error) {
     if (!(error instanceof UnavailableError) && !(error instanceof UsageError)) throw error

@@ -11,7 +11,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { fieldsOf, type PartOf } from '../fields.ts'
+import type { PartOf } from '../fields.ts'
 import { formatExplanation } from '../policy/explanation-text.ts'
 
 const TEXTS = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
@@ -29,9 +29,11 @@ export async function runExplain(read: ParsedArguments, output: CommandOutput): 
   const asked = readQuestion(question)
   if (asked.kind === 'bad') return read.wrong(`--${asked.field}: ${asked.reason}`)
   const client = await openClient(read)
-  const found: PartOf<Explanation> = fieldsOf(
-    await client.get('/v1/explain', { body: { endpoint, ...question } }),
+  const words = [...given].flatMap(([name, text]) =>
+    text === undefined ? [] : [[name, text] as const],
   )
+  const body = { endpoint, ...Object.fromEntries(words) }
+  const found: PartOf<Explanation> = (await client.request('POST /v1/explain', { body })).value
   output.stdout(texts.has('output') ? toJson(found) : formatExplanation(found))
   return found.verdict === 'deny' ? EXIT_NEGATIVE : EXIT_OK
 }

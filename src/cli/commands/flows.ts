@@ -4,9 +4,10 @@
 import type { FilterText, FlowFilter } from '../../admin/flow-filter.ts'
 import { systemClock } from '../../core/clock.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
-import { openClient, type Client } from '../client.ts'
+import type { Client, RequestOptions } from '../../client/client.ts'
+import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { rowsIn, textOf } from '../fields.ts'
+import { textOf } from '../fields.ts'
 import { FlowFold } from '../flows/flow-fold.ts'
 import { filtersIn, toParameters } from '../flows/flow-options.ts'
 import { flowPrinter } from '../flows/flow-printer.ts'
@@ -57,7 +58,7 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
       await printKept(client, kept && !follow, wanted, print)
     }
     if (kept && !follow) return EXIT_OK
-    for await (const flow of rowsIn(await client.open(`/v1/flows?${query.toString()}`))) print(flow)
+    for await (const flow of client.rows('GET /v1/flows', { query })) print(flow)
     return EXIT_OK
   } finally {
     ticking.cancel()
@@ -92,28 +93,33 @@ function sinceTime(since: string | undefined): string {
   return age === undefined ? '' : new Date(systemClock.wall() - age).toISOString()
 }
 
+type FlowParameters = NonNullable<RequestOptions<'GET /v1/flows'>['query']>
+
 /** Returns the parameters of `/v1/flows`. */
 function ringQuery(
   { texts, flags }: ParsedArguments,
   filters: readonly FilterText[],
-): URLSearchParams {
-  const query = toParameters(filters)
+): FlowParameters {
+  const given = toParameters(filters)
+  const keys = [...new Set(given.keys())]
+  const lists = Object.fromEntries(keys.map((key) => [key, given.getAll(key)]))
   const since = texts.get('since')
-  if (since !== undefined) query.set('since', since)
   const follow = flags.has('follow')
-  if (follow) query.set('follow', '1')
   const begin = follow && since === undefined ? FOLLOW_LAST : undefined
   const last = texts.get('last') ?? begin
-  if (last !== undefined) query.set('last', last)
-  return query
+  return {
+    ...lists,
+    ...(since === undefined ? {} : { since }),
+    ...(follow ? { follow: '1' as const } : {}),
+    ...(last === undefined ? {} : { last: Number(last) }),
+  }
 }
 
 /** Asks the daemon about the filters. Throws UsageError if the daemon refuses them, such as for an endpoint that does not exist. */
-async function checkFilters(client: Client, query: URLSearchParams): Promise<void> {
-  const none = new URLSearchParams(query)
-  none.delete('follow')
-  none.set('last', '0')
-  for await (const _part of await client.open(`/v1/flows?${none.toString()}`)) continue
+async function checkFilters(client: Client, given: FlowParameters): Promise<void> {
+  const { follow: _, ...rest } = given
+  const query = { ...rest, last: 0 }
+  for await (const _flow of client.rows('GET /v1/flows', { query })) continue
 }
 
 async function printKept(
@@ -123,8 +129,8 @@ async function printKept(
   print: (flow: FlowFields) => void,
 ): Promise<void> {
   const { KeptFacts } = await import('../flows/kept-facts.ts')
-  const parts = await client.open(all ? '/v1/flows/kept' : '/v1/flows/kept?older=1')
-  for await (const row of rowsIn(parts)) {
+  const query = all ? {} : ({ older: '1' } as const)
+  for await (const row of client.rows('GET /v1/flows/kept', { query })) {
     const flow: FlowFields = row
     if (textOf(flow.last ?? flow.time) < from) continue
     const facts = filter === undefined ? undefined : KeptFacts.of(flow)

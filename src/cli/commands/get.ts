@@ -14,9 +14,11 @@ import type {
   ResourceShape,
   SelectorShape,
 } from '../../admin/shapes.ts'
+import type { Client } from '../../client/client.ts'
+import { decodeRows, gather } from '../../client/decode.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { cellOf, fieldsOf, listOf, rowsIn, textOf, type Fields, type PartOf } from '../fields.ts'
+import { cellOf, fieldsOf, listOf, textOf, type Fields, type PartOf } from '../fields.ts'
 import { repeat } from '../repeat.ts'
 import { TableWriter } from '../table.ts'
 
@@ -102,7 +104,7 @@ const TABLES: { readonly [Name in keyof Shapes]: readonly Column<Shapes[Name]>[]
 }
 
 /** The tables that the filters select from. */
-const FILTERED: readonly string[] = ['names', 'ipcache', 'identities']
+const FILTERED = ['names', 'ipcache', 'identities'] as const
 const FILTERS = ['endpoint', 'name', 'prefix'] as const
 const INTERVAL_MS = 2000
 const INTERVAL_MS_MIN = 100
@@ -112,8 +114,8 @@ export async function runGet(read: ParsedArguments, output: CommandOutput): Prom
   if (!isShown(resource) || rest.length > 0) {
     return read.wrong(wrongResource(resource, rest))
   }
-  const path = pathOf(read, resource)
-  if (typeof path !== 'string') return read.wrong(path.fault)
+  const query = filtersOf(read, resource)
+  if (typeof query === 'string') return read.wrong(query)
   const interval = parseDuration(read.texts.get('interval') ?? `${INTERVAL_MS}ms`)
   if (interval === undefined || interval < INTERVAL_MS_MIN) {
     return read.wrong(`--interval: expected at least ${INTERVAL_MS_MIN}ms, as ${DURATION_FORM}`)
@@ -121,12 +123,12 @@ export async function runGet(read: ParsedArguments, output: CommandOutput): Prom
   const client = await openClient(read)
   const isJson = read.texts.has('output')
   if (!read.flags.has('watch')) {
-    await print(resource, await client.open(path), isJson, output)
+    await print(resource, tableOf(client, resource, query), isJson, output)
     return EXIT_OK
   }
   let before: string | undefined
   await repeat(output.terminal, interval, async () => {
-    const text = await gather(await client.open(path))
+    const text = await gather(tableOf(client, resource, query))
     if (text === before) return
     if (before !== undefined && !isJson) output.stdout('\n')
     before = text
@@ -135,26 +137,37 @@ export async function runGet(read: ParsedArguments, output: CommandOutput): Prom
   return EXIT_OK
 }
 
-/** Returns the path of the table with its filters. If a filter is wrong, returns the fault. */
-function pathOf(
-  { texts }: ParsedArguments,
-  resource: keyof Shapes,
-): string | { readonly fault: string } {
-  const query = new URLSearchParams()
+interface Filters {
+  endpoint?: string
+  name?: string
+  prefix?: string
+}
+
+/** Asks the daemon for the table. */
+function tableOf(client: Client, resource: keyof Shapes, query: Filters): AsyncIterable<string> {
+  const filtered = FILTERED.find((each) => each === resource)
+  return filtered === undefined
+    ? client.text(`GET /v1/${resource}`)
+    : client.text(`GET /v1/${filtered}`, { query })
+}
+
+/** Returns the filters of the options. If a filter is wrong, returns the fault as text. */
+function filtersOf({ texts }: ParsedArguments, resource: keyof Shapes): Filters | string {
+  const query: Filters = {}
   for (const name of FILTERS) {
     const value = texts.get(name)
     if (value === undefined) continue
-    if (!FILTERED.includes(resource)) {
-      return { fault: `get ${resource} has no --${name}; only ${FILTERED.join(', ')} have filters` }
+    if (!FILTERED.some((each) => each === resource)) {
+      return `get ${resource} has no --${name}; only ${FILTERED.join(', ')} have filters`
     }
-    query.set(name, value)
+    query[name] = value
   }
   const [name, prefix] = [texts.get('name'), texts.get('prefix')]
   const pattern = name === undefined ? undefined : parseMatchPattern(name)
-  if (pattern?.kind === 'bad') return { fault: `--name: ${pattern.reason}` }
+  if (pattern?.kind === 'bad') return `--name: ${pattern.reason}`
   const parsed = prefix === undefined ? undefined : parseMaskedPrefix(prefix)
-  if (parsed?.kind === 'bad') return { fault: `--prefix: ${parsed.reason}` }
-  return query.size === 0 ? `/v1/${resource}` : `/v1/${resource}?${query.toString()}`
+  if (parsed?.kind === 'bad') return `--prefix: ${parsed.reason}`
+  return query
 }
 
 async function print(
@@ -172,19 +185,13 @@ async function print(
     output,
     columns.map(([title]) => title),
   )
-  for await (const row of rowsIn(parts)) {
+  for await (const row of decodeRows<Fields>(parts)) {
     table.add(
       columns.map(([, cell]) => (typeof cell === 'function' ? cell(row) : cellOf(row[cell]))),
     )
   }
   table.end()
   if (table.count === 0) output.stderr(`no ${resource}\n`)
-}
-
-async function gather(parts: AsyncIterable<string>): Promise<string> {
-  let all = ''
-  for await (const part of parts) all += part
-  return all
 }
 
 async function* once(text: string): AsyncIterable<string> {

@@ -2,7 +2,7 @@
 // with or without a running daemon. `down` removes the rules that it finds in the kernel. `down` reads only the pin path from the config,
 // so it works with a config that has faults elsewhere.
 
-import type { StatusShape } from '../../admin/shapes.ts'
+import type { Status } from '../../client/api-types.ts'
 import { InvalidInputError, UnavailableError, UsageError } from '../../core/errors.ts'
 import { formatAddress } from '../../core/ip.ts'
 import type { Config } from '../../config/config.ts'
@@ -25,7 +25,7 @@ import {
 import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { findConfigFile, readConfig } from '../config-file.ts'
 import { openClient } from '../client.ts'
-import { fieldsOf, textOf, type PartOf } from '../fields.ts'
+import { textOf, type PartOf } from '../fields.ts'
 import { readPinPath } from '../pin-path.ts'
 
 const VERBS = ['up', 'down', 'show'] as const
@@ -112,8 +112,8 @@ async function daemonSays(
 ): Promise<{ readonly text: string; readonly isInForce: boolean } | undefined> {
   try {
     const client = await openClient(read)
-    const answer = await client.get('/v1/status', { timeoutMs: ASK_MS })
-    const { interception, pid }: PartOf<StatusShape> = fieldsOf(answer)
+    const { value } = await client.request('GET /v1/status', { timeoutMs: ASK_MS })
+    const { interception, pid }: PartOf<Status> = value
     const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
     const isInForce = what.startsWith('in force')
     return { text: `${what} (according to the daemon, pid ${textOf(pid)})`, isInForce }

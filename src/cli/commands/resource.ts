@@ -1,8 +1,9 @@
 // `runResource` runs `namegate resource set|remove`. The command sets or removes a resource, which gives labels to addresses that no
 // endpoint has, at run time.
 
-import type { ResourceChangeShape } from '../../admin/shapes.ts'
-import { openClient } from '../client.ts'
+import type { ResourceBody, ResourceChange } from '../../client/api-types.ts'
+import type { Client } from '../../client/client.ts'
+import { isStatus, openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -10,7 +11,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { fieldsOf, textOf, type PartOf } from '../fields.ts'
+import { textOf, type PartOf } from '../fields.ts'
 
 /** Options that are wrong with `remove`. */
 const SET_OPTIONS = ['address', 'label', 'port', 'ttl'] as const
@@ -30,19 +31,35 @@ export async function runResource(read: ParsedArguments, output: CommandOutput):
   const [fault] = body === undefined ? [] : parseResourceObject(name, body, 'resource').faults
   if (fault !== undefined) return read.wrong(`resource: ${fault.message}`)
   const client = await openClient(read)
-  const path = `/v1/resources/${encodeURIComponent(name)}`
-  const found = await client.change(path, body)
-  if (found === undefined) {
+  const answer = await change(client, name, body)
+  if (answer === undefined) {
     output.stderr(`namegate: no resource is named ${JSON.stringify(name)}\n`)
     return EXIT_NEGATIVE
   }
-  const answer = fieldsOf(found)
   output.stdout(read.texts.has('output') ? toJson(answer) : formatResult(act, name, answer))
   return EXIT_OK
 }
 
+/** Sets the resource, or removes it if there is no body. Returns undefined if there is nothing to remove. */
+async function change(
+  client: Client,
+  name: string,
+  body: ResourceBody | undefined,
+): Promise<ResourceChange | undefined> {
+  const path = { name }
+  if (body !== undefined) {
+    return (await client.request('PUT /v1/resources/{name}', { path, body })).value
+  }
+  try {
+    return (await client.request('DELETE /v1/resources/{name}', { path })).value
+  } catch (error) {
+    if (isStatus(error, 404)) return undefined
+    throw error
+  }
+}
+
 /** Returns the body of the request that the options describe. Returns the fault as text if the options are wrong. */
-function bodyOf({ texts, lists }: ParsedArguments): object | string {
+function bodyOf({ texts, lists }: ParsedArguments): ResourceBody | string {
   const addresses = lists.get('address') ?? []
   if (addresses.length === 0) return 'resource set needs --address'
   const labels = pairsOf('label', lists.get('label'))
@@ -53,7 +70,10 @@ function bodyOf({ texts, lists }: ParsedArguments): object | string {
   return { addresses, labels, ports, ...(ttl === undefined ? {} : { ttl }) }
 }
 
-function pairsOf(option: string, texts: readonly string[] = []): object | string {
+function pairsOf(
+  option: string,
+  texts: readonly string[] = [],
+): Readonly<Record<string, string>> | string {
   const pairs = new Map<string, string>()
   for (const text of texts) {
     const equals = text.indexOf('=')
@@ -68,7 +88,7 @@ function pairsOf(option: string, texts: readonly string[] = []): object | string
 function formatResult(
   act: 'set' | 'remove',
   name: string,
-  { changed, expires, revision }: PartOf<ResourceChangeShape>,
+  { changed, expires, revision }: PartOf<ResourceChange>,
 ): string {
   const what = act === 'remove' ? 'removed' : changed === true ? 'set' : 'was so before'
   const until = typeof expires === 'string' ? `, until ${expires}` : ''

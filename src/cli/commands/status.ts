@@ -28,7 +28,8 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
   if (read.positionals.length > 0) return read.wrong('status takes no argument')
   const style = styleOf(read, output)
   if (typeof style === 'string') return read.wrong(style)
-  const status: PartOf<StatusShape> = fieldsOf(await (await openClient(read)).get('/v1/status'))
+  const status: PartOf<StatusShape> = (await (await openClient(read)).request('GET /v1/status'))
+    .value
   const { terminal } = output
   const now = systemClock.wall()
   const time = (text: string): string => (terminal === undefined ? text : relativeTime(text, now))

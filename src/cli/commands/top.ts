@@ -4,9 +4,10 @@
 import type { StatusShape } from '../../admin/shapes.ts'
 import type { TopShape } from '../../admin/top-shapes.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
-import { openClient, type Client } from '../client.ts'
+import type { Client } from '../../client/client.ts'
+import { openClient } from '../client.ts'
 import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { fieldsOf, type PartOf } from '../fields.ts'
+import type { PartOf } from '../fields.ts'
 import { styleOf } from '../style.ts'
 import { showOnScreen } from '../top/screen.ts'
 import { FIXED_LINES, formatTop } from '../top/top-text.ts'
@@ -63,8 +64,8 @@ async function ask(
   rows: number,
 ): Promise<{ readonly top: PartOf<TopShape>; readonly status: PartOf<StatusShape> }> {
   const [top, status] = await Promise.all([
-    client.get(`/v1/top?window=${window}&rows=${rows}`),
-    client.get('/v1/status'),
+    client.request('GET /v1/top', { query: { window, rows } }),
+    client.request('GET /v1/status'),
   ])
-  return { top: fieldsOf(top), status: fieldsOf(status) }
+  return { top: top.value, status: status.value }
 }

@@ -1,6 +1,6 @@
 // `runPolicySuggest` runs `namegate policy suggest`. The command suggests policies from the recorded flows of one or more nodes.
 
-import { InvalidInputError, UnavailableError, type Fault } from '../../core/errors.ts'
+import { InvalidInputError, type Fault } from '../../core/errors.ts'
 import { parseAddress } from '../../core/ip.ts'
 import type { Config } from '../../config/config.ts'
 import { Guard } from '../../names/guard.ts'
@@ -8,11 +8,11 @@ import { IdentityLabels } from '../../policy/identity-labels.ts'
 import { labelKeyFault, labelValueFault } from '../../policy/match/labels.ts'
 import { LabelGroups, type Group } from '../../suggest/label-groups.ts'
 import { isEmpty, suggest } from '../../suggest/suggest.ts'
-import { openClient } from '../client.ts'
+import { isStatus, openClient } from '../client.ts'
 import { CONFIG_FILES, findConfigFile, readConfig } from '../config-file.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { judgesOf, WANTS_ALL } from './judge-needs.ts'
-import { readFlowFiles, readFlows } from './read-flows.ts'
+import { readFlowFiles, readFlows, type GoodFlowLine } from './read-flows.ts'
 import { readWorld } from './read-world.ts'
 import { printSuggestions, type Suggested } from './print-suggestions.ts'
 
@@ -103,13 +103,14 @@ async function readFiles(
 async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<readonly string[]> {
   const client = await openClient(read)
   const faults: Fault[] = []
-  const open = async (path: string): Promise<AsyncIterable<string>> => await client.open(path)
-  const pieces = await open('/v1/flows/kept').catch(async (error: unknown) => {
+  const take = (line: GoodFlowLine): void => groups.add(line)
+  try {
+    await readFlows(client.text('GET /v1/flows/kept'), client.socket, take, faults)
+  } catch (error) {
     // A daemon that keeps no flows on disk still has the latest flows in memory.
-    if (error instanceof UnavailableError) return await open('/v1/flows')
-    throw error
-  })
-  await readFlows(pieces, client.socket, (line) => groups.add(line), faults)
+    if (!isStatus(error, 409)) throw error
+    await readFlows(client.text('GET /v1/flows'), client.socket, take, faults)
+  }
   if (faults.length > 0) throw new InvalidInputError(faults)
   return []
 }

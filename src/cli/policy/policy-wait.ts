@@ -1,6 +1,6 @@
 // `runPolicyWait` runs `namegate policy wait`. The command waits until the datapath completely enforces a revision of policies.
 
-import type { WaitedStatus } from '../../admin/wait.ts'
+import type { Status } from '../../client/api-types.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import { openClient } from '../client.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { fieldsOf, numberOf, type PartOf } from '../fields.ts'
+import { numberOf, type PartOf } from '../fields.ts'
 
 const TIMEOUT_MS = 30_000
 
@@ -22,8 +22,10 @@ export async function runPolicyWait(read: ParsedArguments, output: CommandOutput
   }
   const timeout = timeoutOf(read.texts.get('timeout'))
   if (typeof timeout === 'string') return read.wrong(`--timeout: ${timeout}`)
-  const path = `/v1/status?realized=${revision ?? 'wanted'}&timeout=${timeout}`
-  const status: PartOf<WaitedStatus> = fieldsOf(await (await openClient(read)).get(path))
+  const query = { realized: revision ?? 'wanted', timeout }
+  const client = await openClient(read)
+  const reply = await client.request('GET /v1/status', { query })
+  const status: PartOf<Status> = reply.value
   const wanted = numberOf(status.waitedFor)
   const desired = numberOf(status.policyRevision)
   const realized = numberOf(status.realizedRevision)

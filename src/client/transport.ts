@@ -1,0 +1,112 @@
+// Sends one HTTP request over the UNIX socket of a daemon. If no daemon runs, or the daemon is silent (silence.ts), the functions throw an
+// UnavailableError that names the remedy.
+
+import { request, type IncomingMessage } from 'node:http'
+import { messageOf, UnavailableError } from '../core/errors.ts'
+import { SilenceWatch, SilentDaemonError } from './silence.ts'
+
+/** The socket of a daemon, and words for error messages. */
+export interface SocketPlace {
+  readonly path: string
+  /** Who named the path, such as `of config/namegate.yaml`. */
+  readonly named?: string | undefined
+  /** What the user can do besides starting a daemon, such as `give --socket`. */
+  readonly remedy?: string | undefined
+}
+
+/** AbortSignal, in a program that has its type. */
+export type Signal = typeof globalThis extends {
+  readonly AbortSignal: { readonly prototype: infer Found }
+}
+  ? Found
+  : never
+
+export interface Request {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON. */
+  readonly body: string | undefined
+  /** The longest time until the first octet of the answer, in milliseconds. If undefined, there is no limit while the daemon works. */
+  readonly timeoutMs: number | undefined
+  readonly signal: Signal | undefined
+}
+
+export interface Response {
+  readonly status: number
+  readonly etag: string | undefined
+  /** A reader that stops early ends the request. */
+  readonly body: AsyncIterable<string>
+}
+
+/** Every request has a connection of its own. */
+export async function send(place: SocketPlace, given: Request): Promise<Response> {
+  const socket = place.path
+  const { method, path, headers, body, timeoutMs, signal } = given
+  return await new Promise((resolve, reject) => {
+    const sent = request({
+      ...{ socketPath: socket, path, agent: false, method, headers },
+      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    let answer: IncomingMessage | undefined
+    const watch = new SilenceWatch(socket, (error) => (answer ?? sent).destroy(error))
+    sent.once('response', (response) => {
+      // The time limit is only for the first octet, because a stream of flows can be silent for a long time.
+      sent.removeAllListeners('timeout')
+      watch.heard()
+      answer = response
+      const { statusCode: status = 0, headers: received } = response
+      resolve({ status, etag: received.etag, body: texts(response, socket, watch, signal) })
+    })
+    sent.once('timeout', () => sent.destroy(new SilentDaemonError(socket, timeoutMs ?? 0)))
+    sent.once('error', (error: NodeJS.ErrnoException) => {
+      watch.stop()
+      reject(signal?.aborted === true ? error : cannotReach(place, error))
+    })
+    sent.end(body)
+  })
+}
+
+async function* texts(
+  response: IncomingMessage,
+  socket: string,
+  watch: SilenceWatch,
+  signal: Signal | undefined,
+): AsyncGenerator<string> {
+  response.setEncoding('utf8')
+  try {
+    for await (const chunk of response) {
+      watch.heard()
+      if (typeof chunk === 'string') yield chunk
+    }
+  } catch (error) {
+    if (error instanceof SilentDaemonError || signal?.aborted === true) throw error
+    const reason = messageOf(error)
+    throw new UnavailableError(
+      `The daemon at ${socket} ended in the middle of its answer: ${reason}`,
+    )
+  } finally {
+    watch.stop()
+  }
+}
+
+function cannotReach(
+  { path, named, remedy }: SocketPlace,
+  error: NodeJS.ErrnoException,
+): UnavailableError {
+  if (error instanceof SilentDaemonError) return error
+  const { code, message } = error
+  const whose = named === undefined ? '' : ` (the socket ${named})`
+  const also = remedy === undefined ? '' : `, or ${remedy}`
+  return new UnavailableError(
+    code === 'ENOENT'
+      ? `No daemon at ${path}: there is no such socket: start one with 'namegate run'${also}${whose}`
+      : code === 'ECONNREFUSED'
+        ? `No daemon at ${path}: the daemon of this socket has ended: start one with 'namegate run'${whose}`
+        : code === 'EACCES' || code === 'EPERM'
+          ? `Cannot reach the daemon at ${path}: permission denied: run as the daemon's user or root${whose}`
+          : `Cannot reach the daemon at ${path}: ${message}${whose}`,
+  )
+}
