@@ -100,10 +100,14 @@ test('deploy/ holds only configurations that close an endpoint which no policy s
     .filter((name) => name.endsWith('.yaml'))
     .flatMap((name) => configsIn(readFileSync(join('deploy', name), 'utf8')))
     .map((config) => (config as Record<string, unknown>)['default-egress'])
-  assert.deepEqual(found, Array(5).fill('deny'), 'explicit, tproxy, image, DaemonSet, sidecar')
+  assert.deepEqual(
+    found,
+    Array(6).fill('deny'),
+    'explicit, tproxy, dns-only, image, DaemonSet, sidecar',
+  )
 })
 
-for (const mode of ['explicit', 'tproxy']) {
+for (const mode of ['explicit', 'tproxy', 'dns-only']) {
   test(`deploy/systemd/${mode}.yaml is a configuration that namegate accepts`, async () => {
     const path = place('unit.yaml', readFileSync(`deploy/systemd/${mode}.yaml`, 'utf8'))
     assert.match(await namegate('config', 'check', path), /^0 /)
@@ -144,6 +148,25 @@ test('deploy/systemd/ holds units that systemd accepts', { skip: verifySkip() },
   const ours = stderr.split('\n').filter((line) => line.includes('namegate'))
   assert.deepEqual([code, ours], [0, []])
 })
+
+test(
+  'deploy/systemd/ exposes at most 3 of 10 in its DNS-only form',
+  { skip: verifySkip() },
+  async (t) => {
+    const root = mkdtempSync(join(folder, 'root-'))
+    const units = join(root, 'etc/systemd/system')
+    const dropIn = 'namegate.service.d/dns-only.conf'
+    mkdirSync(join(units, dirname(dropIn)), { recursive: true })
+    for (const name of ['namegate.service', dropIn])
+      cpSync(`deploy/systemd/${name}`, join(units, name))
+    const args = ['security', '--offline=true', `--root=${root}`, '--no-pager', 'namegate.service']
+    const { stdout, stderr } = await run('systemd-analyze', args, { limitMs: 60_000 })
+    if (/unrecognized option|invalid option/.test(stderr))
+      return t.skip('systemd is older than 250')
+    const [, level] = /exposure level for \S+: ([\d.]+)/.exec(stdout) ?? []
+    assert.ok(Number(level) <= 3, `${level}\n${stdout}${stderr}`)
+  },
+)
 
 test('deploy/systemd/ binds the addresses that its configurations listen on', () => {
   const socket = readFileSync('deploy/systemd/namegate.socket', 'utf8')

@@ -87,7 +87,7 @@ function linkScript({ name, peer, near, far }: Link): string {
 
 export interface SystemdSiteOptions {
   /** Which of the configurations, with the drop-ins of the same name. */
-  readonly mode: 'tproxy' | 'explicit'
+  readonly mode: 'tproxy' | 'explicit' | 'dns-only'
   /** In place of the configuration's `{ kind: ebpf }`. */
   readonly datapath?: string
 }
