@@ -3,21 +3,20 @@
 
 import { UnavailableError, UsageError } from '../core/errors.ts'
 import { Client } from '../client/client.ts'
-import { DEFAULT_SOCKET } from '../client/default-socket.ts'
 import { ProblemError } from '../client/problem-error.ts'
 import type { SocketPlace } from '../client/transport.ts'
 import type { ParsedArguments } from './command.ts'
-import { findConfigFile, givenSocket } from './config-file.ts'
+import { configuredSocket, runningSocket } from './find-daemon.ts'
 
-/** Finds the daemon's socket by option, environment or configuration. Throws InvalidInputError if the configuration has faults. */
+/** Finds the daemon that this command asks (find-daemon.ts). Throws InvalidInputError if the configuration has faults. */
 export async function openClient({ texts: options }: ParsedArguments): Promise<Client> {
-  const given = givenSocket(options.get('socket'))
-  if (given !== undefined) return clientOf(given)
-  const file = findConfigFile(options.get('config'))
-  if (file === undefined)
-    return clientOf({ path: DEFAULT_SOCKET, named: 'where no configuration is found' })
-  const { loadConfig } = await import('../config/load.ts')
-  return clientOf({ path: loadConfig(file).admin.socket, named: `of ${file}` })
+  const note = (text: string): void => void process.stderr.write(`namegate: ${text}\n`)
+  return clientOf(await runningSocket(options, note))
+}
+
+/** The same, but never a daemon that neither options nor configuration name. For commands that end or change enforcement. */
+export async function openConfiguredClient({ texts: options }: ParsedArguments): Promise<Client> {
+  return clientOf(await configuredSocket(options))
 }
 
 /** Returns a client whose errors are UsageError for wrong input of the user, else UnavailableError. */

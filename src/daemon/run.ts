@@ -13,6 +13,7 @@ import { loadBpf, loadNetlink } from '../native/native.ts'
 import type { PassedSocket } from '../native/passed-socket.ts'
 import { matchSockets } from '../proxy/server/passed-sockets.ts'
 import { notePins } from './noted-pins.ts'
+import { noteSocket } from './noted-sockets.ts'
 import type { Supervisor } from '../systemd/notify.ts'
 import type { Log } from '../telemetry/log.ts'
 import { VERSION } from '../version.ts'
@@ -47,6 +48,7 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     supervisor,
   })
   let end: End = 'detached'
+  let forget = (): void => undefined
   // `alive` keeps the process alive during the end, when all sockets are closed and only timers are left.
   const alive = stayAlive()
   try {
@@ -54,10 +56,13 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     listenToSignals(service, log)
     await (takesOver ? service.takeOver() : service.start())
     noteDatapath(config, log)
+    forget = noteSocket(config.admin.socket)
     if (service.daemon !== undefined) announce(service.daemon, log)
     end = await service.ending.asked
   } finally {
     await service.stop(end === 'stop')
+    // A successor has the same socket, and so the same note.
+    if (end !== 'handed-over') forget()
     alive.cancel()
   }
   return OK

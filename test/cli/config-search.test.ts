@@ -12,7 +12,7 @@ import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import { run, type Output } from '../support/labs/lab-process.ts'
 
 /** Node.js warns of those that a machine has in the /etc that is hidden here. */
-const NO_CERTIFICATES = { NODE_EXTRA_CA_CERTS: '' }
+const NO_CERTIFICATES = { NODE_EXTRA_CA_CERTS: '', XDG_RUNTIME_DIR: '' }
 const ETC = '/etc/namegate/namegate.yaml'
 const folder = new DaemonFolder({})
 after(() => folder.remove())
@@ -81,8 +81,9 @@ const ROWS: readonly Row[] = [
 
 async function status(row: Pick<Row, 'args' | 'env' | 'cwd'>): Promise<Output> {
   const { args = [], env = {}, cwd = '.' } = row
-  // An /etc of its own, so that a machine with namegate on it says the same.
-  const inside = 'mount -t tmpfs tmpfs /etc && exec "$@"'
+  // An /etc of its own, so that a machine with namegate on it says the same, and no notes of other daemons.
+  const inside =
+    'mount -t tmpfs tmpfs /etc && mkdir -p /run/namegate && mount -t tmpfs tmpfs /run/namegate && exec "$@"'
   const command = [PROGRAM, 'status', ...args]
   const unshared = ['unshare', '--mount', 'sh', '-c', inside, 'sh', ...command]
   const [program = '', ...rest] = process.getuid?.() === 0 ? unshared : command
@@ -105,7 +106,7 @@ for (const { why, socket, named, ...row } of ROWS) {
 
 test('namegate reads a configuration in /etc/namegate when there is no other', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('needs root')
-  const inside = `mount -t tmpfs tmpfs /etc && mkdir /etc/namegate && printf %s "$1" >${ETC} && shift && exec "$@"`
+  const inside = `mkdir -p /run/namegate && mount -t tmpfs tmpfs /run/namegate && mount -t tmpfs tmpfs /etc && mkdir /etc/namegate && printf %s "$1" >${ETC} && shift && exec "$@"`
   const text = 'admin: { socket: here.sock }\n'
   const command = ['--mount', 'sh', '-c', inside, 'sh', text, PROGRAM, 'status']
   const { code, stderr } = await run('unshare', command, {

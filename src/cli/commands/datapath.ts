@@ -10,7 +10,7 @@ import { loadBpf, loadNetlink } from '../../native/native.ts'
 import type { Mode as ModeRequest, Verify } from '../../client/api-types.ts'
 import type { Client } from '../../client/client.ts'
 import { SilentDaemonError } from '../../client/silence.ts'
-import { openClient } from '../client.ts'
+import { openClient, openConfiguredClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -102,7 +102,7 @@ async function notifyMode(
   pinned: boolean,
 ): Promise<Notified> {
   try {
-    const client = await openClient(read)
+    const client = await openConfiguredClient(read)
     const options = { body, timeoutMs: NOTIFY_MS }
     return await notify(() => client.request('POST /v1/mode', options), pinned)
   } catch (error) {
@@ -123,7 +123,7 @@ async function notifyMode(
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const { enforcing, takeAway } = await import('../../daemon/stale-datapaths.ts')
   const config = await readConfig(read.texts.get('config'))
-  const client = await openClient(read)
+  const client = await openConfiguredClient(read)
   const { datapath } = config
   // `detach` reaches the daemon first. The daemon holds locks until it ends, even if its datapath is not of the kind in the file.
   const there = enforcing(config)

@@ -1,0 +1,69 @@
+// Finds the socket of the daemon that a command asks, from any folder. `--socket`, `--config` and their variables name one daemon, which is
+// then the only one tried. Otherwise a configuration that is found by its place names the socket. If no daemon listens there, and exactly
+// one other daemon runs on this host, the command asks that one.
+
+import { connect } from 'node:net'
+import { resolve } from 'node:path'
+import { UnavailableError } from '../core/errors.ts'
+import { notedSockets } from '../daemon/noted-sockets.ts'
+import { DEFAULT_SOCKET } from '../client/default-socket.ts'
+import type { SocketPlace } from '../client/transport.ts'
+import { findConfigFile, givenSocket, namedConfigFile } from './config-file.ts'
+
+/** Returns the socket that options, environment or configuration name. Throws InvalidInputError if the configuration has faults. */
+export async function configuredSocket(options: ReadonlyMap<string, string>): Promise<SocketPlace> {
+  const given = givenSocket(options.get('socket'))
+  if (given !== undefined) return given
+  const file = findConfigFile(options.get('config'))
+  if (file === undefined) return { path: DEFAULT_SOCKET, named: 'where no configuration is found' }
+  const { loadConfig } = await import('../config/load.ts')
+  return { path: loadConfig(file).admin.socket, named: `of ${file}` }
+}
+
+/**
+ * Returns configuredSocket, or the socket of the only daemon that runs if nothing was named and no daemon listens there. `note` receives a
+ * line of text then. Throws UnavailableError if several daemons run and none of them is configured.
+ */
+export async function runningSocket(
+  options: ReadonlyMap<string, string>,
+  note: (text: string) => void,
+): Promise<SocketPlace> {
+  const place = await configuredSocket(options)
+  const isNamed =
+    givenSocket(options.get('socket')) !== undefined ||
+    namedConfigFile(options.get('config')) !== undefined
+  if (isNamed || (await isListening(place.path))) return place
+  const [only, ...others] = await runningSockets(resolve(place.path))
+  if (only === undefined) return place
+  if (others.length > 0) {
+    const all = [only, ...others].map((path) => `--socket ${path}`).join(', ')
+    throw new UnavailableError(
+      `No daemon at ${place.path} (the socket ${place.named}), and several others run: choose one with ${all}`,
+    )
+  }
+  if (place.path !== DEFAULT_SOCKET) {
+    note(`no daemon at ${place.path} (the socket ${place.named}); asking the one at ${only}`)
+  }
+  return { path: only, named: 'of the only daemon that runs' }
+}
+
+/** Returns the sockets of the daemons that run on this host, except `besides`. */
+async function runningSockets(besides: string): Promise<readonly string[]> {
+  const noted = notedSockets().filter((path) => path !== besides)
+  const listening = await Promise.all(noted.map(async (path) => await isListening(path)))
+  return noted.filter((_, i) => listening[i] === true)
+}
+
+/** Returns true if a process accepts connections at the socket, or if this user may not connect. */
+export async function isListening(path: string): Promise<boolean> {
+  return await new Promise((done) => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      done(true)
+    })
+    socket.once('error', (error: NodeJS.ErrnoException) => done(DENIED.has(error.code ?? '')))
+  })
+}
+
+const DENIED: ReadonlySet<string> = new Set(['EACCES', 'EPERM'])

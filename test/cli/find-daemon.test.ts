@@ -1,0 +1,104 @@
+// Commands find the daemon that runs, from any folder: by notes of daemons, which have a folder of their own here. The sockets are real.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { mkFolder } from '../support/nodes/daemon-files.ts'
+import { run, type Output } from '../support/labs/lab-process.ts'
+import { PROGRAM } from '../support/nodes/daemon-process.ts'
+
+const folder = mkFolder()
+const servers: Server[] = []
+after(() => {
+  for (const server of servers) server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A daemon as far as this matters: it answers every request with an empty list of endpoints. */
+async function listen(name: string): Promise<string> {
+  const path = join(folder, name)
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\n[]\n')
+    })
+  })
+  servers.push(server)
+  await new Promise<void>((done) => server.listen(path, done))
+  return path
+}
+
+/** A folder from which commands are run, with notes of these sockets and perhaps a configuration that names a socket. */
+function place(name: string, notes: readonly string[], socket?: string): string {
+  const path = join(folder, name)
+  mkdirSync(join(path, 'run/namegate'), { recursive: true })
+  notes.forEach((note, i) => writeFileSync(join(path, `run/namegate/${i}.socket`), `${note}\n`))
+  if (socket !== undefined) {
+    mkdirSync(join(path, 'config'))
+    writeFileSync(join(path, 'config/namegate.yaml'), `admin: { socket: '${socket}' }\n`)
+  }
+  return path
+}
+
+/** Runs a command with the notes of `cwd` and no others. */
+async function command(cwd: string, ...args: readonly string[]): Promise<Output> {
+  const env = { XDG_RUNTIME_DIR: join(cwd, 'run'), NODE_EXTRA_CA_CERTS: '', NAMEGATE_CONFIG: '' }
+  const inside =
+    'mkdir -p /run/namegate && mount -t tmpfs none /run/namegate && mount -t tmpfs none /etc && exec "$@"'
+  return await run('unshare', ['--mount', 'sh', '-c', inside, 'sh', PROGRAM, ...args], {
+    cwd,
+    env,
+    limitMs: 60_000,
+  })
+}
+
+const skip = process.getuid?.() === 0 ? false : 'hiding the notes of this machine needs root'
+const GET = ['get', 'endpoints', '-o', 'json'] as const
+
+test('A command without any configuration asks the only daemon that runs', { skip }, async () => {
+  const cwd = place('plain', [await listen('a.sock'), join(folder, 'ended.sock')])
+  const { code, stdout, stderr } = await command(cwd, ...GET)
+  assert.deepEqual([code, stdout.trim(), stderr], [0, '[]', ''])
+})
+
+test(
+  'A command says so when it asks another daemon than the configuration names',
+  { skip },
+  async () => {
+    const running = await listen('b.sock')
+    const cwd = place('other', [running], join(folder, 'not-there.sock'))
+    const { code, stderr } = await command(cwd, ...GET)
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /no daemon at .*not-there\.sock .*; asking the one at .*b\.sock/)
+  },
+)
+
+test('A daemon that the configuration names is asked, whatever else runs', { skip }, async () => {
+  const cwd = place('named', [await listen('c.sock')], await listen('d.sock'))
+  assert.deepEqual((await command(cwd, ...GET)).stderr, '')
+})
+
+test('Of several daemons none is chosen: the error lists their sockets', { skip }, async () => {
+  const [first, second] = [await listen('e.sock'), await listen('f.sock')]
+  const { code, stderr } = await command(place('several', [first, second]), ...GET)
+  assert.equal(code, 3)
+  assert.match(stderr, /choose one with --socket .*e\.sock, --socket .*f\.sock/)
+})
+
+test(
+  'What ends enforcement never chooses a daemon, nor does a command with --config',
+  { skip },
+  async () => {
+    const cwd = place('strict', [await listen('g.sock')], join(folder, 'not-there.sock'))
+    for (const args of [
+      ['datapath', 'mode', 'bypass'],
+      ['get', 'endpoints', '--config', 'config/namegate.yaml'],
+    ]) {
+      const { code, stderr } = await command(cwd, ...args)
+      assert.equal(code, 3, stderr)
+      assert.ok(!stderr.includes('g.sock'), stderr)
+    }
+  },
+)
