@@ -18,6 +18,7 @@ import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions
 import { EXPLAIN, TOP } from './definitions/observe.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
+import { INIT, UP } from './definitions/up.ts'
 import { listText } from './reference.ts'
 
 const VERSION_COMMAND: ParsedCommand = {
@@ -90,6 +91,7 @@ const MAN_PAGES: readonly string[] = ['namegate', 'namegate.yaml']
 
 /** All commands, in the order of help. */
 export const COMMANDS: readonly CommandSpec[] = [
+  UP,
   RUN,
   EXEC,
   ASK,
@@ -107,6 +109,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   STATE,
   CONFIG,
   DOCTOR,
+  INIT,
   VERSION_COMMAND,
   COMPLETION,
   HELP,

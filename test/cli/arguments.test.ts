@@ -53,6 +53,18 @@ async function namegate(line: string): Promise<{ readonly code: number; readonly
 
 const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['run extra', 'run takes no argument'],
+  ['up', 'a workload is missing'],
+  ['up box --allow a.b', 'the workload has no option'],
+  ['up --netns a --cgroup b --audit', 'one workload only'],
+  ['up --netns box', 'nothing is allowed, and nothing is observed'],
+  ['up --netns box --allow a..b', 'no pattern'],
+  ['up --netns box --allow https://a.b/c', 'a URL'],
+  ['up --netns box --allow-file names.txt', 'not the name of an allow-list'],
+  ['up --netns box --audit --upstream dns.example', 'no address'],
+  ['up --netns box --audit --address 10.0.0.1', 'an option of --interface'],
+  ['up --interface a --audit --address 10.0.0', 'no address'],
+  ['up --netns box --audit --force', '--force is for --write'],
+  ['init extra', 'init takes no argument'],
   ['exec', 'a command is missing'],
   ['exec --allow a..b -- true', 'no pattern'],
   ['doctor extra', 'doctor takes no argument'],

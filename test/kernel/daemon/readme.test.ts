@@ -2,12 +2,11 @@
 // namespace of its own, so that neither its namespace "box" nor its files meet those of this machine.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { isBuilt } from '../../../src/native/native.ts'
-import { canUseLab } from '../../support/labs/lab.ts'
+import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { podLab, startHelper, type PodLab } from '../../support/labs/lab-pod.ts'
 
 /** The server that the recipe names. */
@@ -15,7 +14,7 @@ const SERVER = '9.9.9.9'
 const ZONES = { names: { 'example.com': ['198.18.0.1'], 'example.org': ['198.18.0.2'] } }
 const LIMIT_MS = 120_000
 
-const skip = canUseLab() ?? (isBuilt('nftables') ? false : 'the native part is not built')
+const skip = canUseNamegate() ?? false
 
 /** The one block that makes a network namespace. */
 function recipe(): string {
@@ -39,8 +38,10 @@ describe('the recipe of README.md', { skip }, () => {
     await lab.startWebServer([80])
     folder = mkdtempSync(join(tmpdir(), 'ng-readme-'))
     symlinkSync(resolve('bin'), join(folder, 'bin'))
-    // A stub resolver of the machine, as many have: inside the box nothing listens there.
+    // A stub resolver of the machine, as many have. The box has nothing at that address, so the daemon runs inside the box.
     writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.53\n')
+    mkdirSync(join(folder, 'resolve'))
+    writeFileSync(join(folder, 'resolve/resolv.conf'), `nameserver ${SERVER}\n`)
   })
   after(async () => {
     await lab.close()
@@ -56,8 +57,10 @@ describe('the recipe of README.md', { skip }, () => {
     const script = [
       'set -e -m',
       'mount --make-rprivate /',
-      'mount -t tmpfs none /run/netns',
       'mount --bind resolv.conf /etc/resolv.conf',
+      // The servers behind the stub, where systemd-resolved writes them.
+      'mount -t tmpfs none /run && mkdir -p /run/netns /run/systemd/resolve',
+      'cp resolve/resolv.conf /run/systemd/resolve/',
       recipe(),
     ].join('\n')
     const { code, stdout, stderr } = await lab.node.run(
@@ -66,10 +69,12 @@ describe('the recipe of README.md', { skip }, () => {
       { cwd: folder, env: { NO_COLOR: '1' }, limitMs: LIMIT_MS },
     )
     assert.equal(code, 0, stdout + stderr)
+    assert.match(stdout, /is protected \(redirect, nftables, inside the namespace\)/)
     assert.match(stdout, /^example\.com: 200$/m)
     assert.match(stdout, /^example\.org: not allowed$/m)
     assert.match(stdout, /^1\.1\.1\.1: not allowed$/m)
-    assert.match(stdout, /example\.org.*(deny|denied|REFUSED)/i)
+    assert.match(stdout, /deny +box +A example\.org denied/)
+    assert.match(stdout, /refused  example\.org .*--allow example\.org$/m)
     assert.deepEqual(await look(), untouched)
   })
 })

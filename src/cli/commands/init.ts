@@ -1,0 +1,61 @@
+// `runInit` runs `namegate init`: it looks at this host, writes a commented configuration, checks it as the daemon would, and prints the
+// next commands.
+
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { messageOf, UnavailableError } from '../../core/errors.ts'
+import { loadConfig } from '../../config/load.ts'
+import { runTool } from '../../intercept/tools.ts'
+import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
+import { CONFIG_FILE } from '../up/files.ts'
+import { abilities, hostResolvers, workloadsOfHost } from '../up/find.ts'
+import { initFiles } from '../up/init-files.ts'
+import { datapathOnHost } from '../up/plan.ts'
+
+const DEFAULT_FOLDER = '/etc/namegate'
+
+export async function runInit(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  if (read.positionals.length > 0) return read.wrong('init takes no argument')
+  const folder = resolve(read.texts.get('write') ?? DEFAULT_FOLDER)
+  const [resolvers = { file: '/etc/resolv.conf', servers: [] }] = hostResolvers()
+  const files = initFiles({
+    datapath: datapathOnHost(abilities()),
+    resolvers,
+    found: await workloadsOfHost(runTool),
+  })
+  write(folder, files, read.flags.has('force'))
+  const config = join(folder, CONFIG_FILE)
+  loadConfig(config)
+  for (const name of files.keys()) output.stdout(`wrote ${join(folder, name)}\n`)
+  const isDefault = folder === DEFAULT_FOLDER
+  const option = isDefault ? '' : ` --config ${config}`
+  output.stdout(`next:
+  - list workloads in ${join(folder, 'endpoints.yaml')}, and policies in ${join(folder, 'policies')}
+  - namegate config check${option}
+  - namegate run${option}${isDefault ? '   (as a service: docs/install.md)' : ''}
+`)
+  return EXIT_OK
+}
+
+/** Writes all files or none. Throws UnavailableError if one exists or cannot be written. */
+function write(folder: string, files: ReadonlyMap<string, string>, isForced: boolean): void {
+  const paths = [...files].map(([name, text]) => ({ path: join(folder, name), text }))
+  const there = paths.find(({ path }) => existsSync(path))
+  if (there !== undefined && !isForced) {
+    throw new UnavailableError(
+      `${there.path} exists: give --force to replace it, or another folder with --write DIR`,
+    )
+  }
+  const made: string[] = []
+  try {
+    for (const { path, text } of paths) {
+      mkdirSync(dirname(path), { recursive: true })
+      if (!existsSync(path)) made.push(path)
+      writeFileSync(path, text)
+    }
+  } catch (error) {
+    for (const path of made) rmSync(path, { force: true })
+    const reason = messageOf(error)
+    throw new UnavailableError(`Cannot write the configuration: ${reason}: see --write DIR`)
+  }
+}

@@ -1,0 +1,165 @@
+// `runUp` runs `namegate up`: it decides how to protect the workload, writes and prints the configuration, and runs the daemon until a
+// signal. Without --write, nothing of it is left at the end.
+
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { messageOf, UnavailableError } from '../../core/errors.ts'
+import { pinNoteFile } from '../../daemon/noted-pins.ts'
+import { runTool } from '../../intercept/tools.ts'
+import { packageRoot, whyMissing } from '../../native/native-files.ts'
+import { isBuilt } from '../../native/native.ts'
+import { isInstalled } from '../../sandbox/helper.ts'
+import type { CommandOutput, ParsedArguments } from '../command.ts'
+import { isListening } from '../find-daemon.ts'
+import { readUpOptions, type UpOptions } from '../up/arguments.ts'
+import { ALLOW_FILE, CONFIG_FILE, filesOf, POLICIES_FOLDER } from '../up/files.ts'
+import { findPlan } from '../up/find.ts'
+import { readPorts } from '../up/network.ts'
+import type { UpPlan } from '../up/plan.ts'
+import { runSession } from '../up/session.ts'
+
+const RUN = '/run/namegate'
+const BPFFS = '/sys/fs/bpf'
+/** The first port that is tried for the listener. */
+const PORT = 10_053
+const PORTS_MAX = 1000
+
+export async function runUp(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const options = readUpOptions(read)
+  if (typeof options === 'string') return read.wrong(options)
+  mustBeAble()
+  const plan = await findPlan(options, runTool)
+  const running = join(RUN, `up-${plan.name}`)
+  const socket = join(running, 'admin.sock')
+  if (await isListening(socket)) throw alreadyRuns(plan, socket)
+  const folder = options.write ?? running
+  rmSync(running, { recursive: true, force: true })
+  const pinPath = join(BPFFS, `namegate-up-${plan.name}`)
+  const texts = filesOf({
+    plan,
+    command: commandLine(),
+    port: await freePort(plan),
+    socket,
+    pinPath,
+    policies: options.policies,
+    allows: options.allows,
+    audit: options.isAudited,
+  })
+  writeFiles(folder, texts, options)
+  for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
+  for (const warning of plan.warnings) output.stderr(`namegate: ${warning}\n`)
+  const config = join(folder, CONFIG_FILE)
+  try {
+    return await runSession({
+      namespace: plan.namespace,
+      config,
+      socket,
+      pinPath: plan.datapath.value === 'ebpf' ? pinPath : undefined,
+      isAudited: options.isAudited,
+      output,
+      onReady: (seconds) => output.stdout(welcome(plan, options, folder, seconds)),
+    })
+  } finally {
+    if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
+    rmSync(running, { recursive: true, force: true })
+    if (options.write !== undefined) output.stdout(kept(plan, config))
+  }
+}
+
+/** Throws UnavailableError if this process cannot protect anything. */
+function mustBeAble(): void {
+  if (process.geteuid?.() !== 0) {
+    throw new UnavailableError(
+      "Cannot protect a workload without root: run 'sudo namegate up ...'. Without root, 'namegate exec' protects one command",
+    )
+  }
+  for (const addon of ['posix', 'udp', 'nftables'] as const) {
+    if (isBuilt(addon)) continue
+    throw new UnavailableError(
+      `Cannot intercept queries: the native part ${addon} is missing: ${whyMissing('apt-get install gcc libc6-dev libuv1-dev')}`,
+    )
+  }
+}
+
+function alreadyRuns({ name }: UpPlan, socket: string): UnavailableError {
+  return new UnavailableError(
+    `A daemon already protects ${name} (socket ${socket}): end it first with Ctrl-C in its terminal, ` +
+      `or with: namegate datapath detach --config ${join(dirname(socket), CONFIG_FILE)} --socket ${socket}`,
+  )
+}
+
+/** The command line as the user wrote it, in one line. */
+function commandLine(): string {
+  const words = process.argv
+    .slice(2)
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)))
+  return ['namegate', ...words].join(' ')
+}
+
+function quoted(word: string): string {
+  return `'${word.replace(/\s/g, ' ').replaceAll("'", String.raw`'\''`)}'`
+}
+
+async function freePort({ namespace }: UpPlan): Promise<number> {
+  const used = await readPorts(runTool, namespace)
+  for (let port = PORT; port < PORT + PORTS_MAX; port++) if (!used.has(port)) return port
+  throw new UnavailableError(`Cannot find a free port from ${PORT} to ${PORT + PORTS_MAX}`)
+}
+
+/** Throws UnavailableError if a file of --write exists already, or if a file cannot be written. */
+function writeFiles(
+  folder: string,
+  texts: ReadonlyMap<string, string>,
+  { write, isForced }: UpOptions,
+): void {
+  const there = [...texts.keys()].map((name) => join(folder, name)).find((file) => existsSync(file))
+  if (write !== undefined && !isForced && there !== undefined) {
+    throw new UnavailableError(
+      `${there} exists: give --force to replace it, or another --write DIR`,
+    )
+  }
+  try {
+    mkdirSync(join(folder, POLICIES_FOLDER), { recursive: true })
+    for (const [name, text] of texts) writeFileSync(join(folder, name), text)
+  } catch (error) {
+    throw new UnavailableError(
+      `Cannot write the configuration: ${messageOf(error)}: see --write DIR`,
+    )
+  }
+}
+
+function welcome(
+  { name, mode, datapath, namespace }: UpPlan,
+  { isAudited, target, allows }: UpOptions,
+  folder: string,
+  seconds: number,
+): string {
+  const what = isAudited
+    ? `${name} is audited: everything is allowed, and what policy would refuse is printed`
+    : `${name} is protected`
+  const where = namespace === undefined ? '' : ', inside the namespace'
+  const lines = [
+    `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
+    ...tryIt(target, allows),
+    `  look at it:  ${program()} flows, ${program()} status (in another terminal)`,
+    `  allow more:  echo NAME >> ${join(folder, ALLOW_FILE)} (takes effect at once)`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** The word that starts this program: `namegate`, or its path if it is not on the PATH. */
+function program(): string {
+  return isInstalled('namegate') ? 'namegate' : join(packageRoot(), 'bin/namegate')
+}
+
+/** Returns a line with a command that reaches the first allowed name. */
+function tryIt({ kind, value }: UpOptions['target'], allows: readonly string[]): readonly string[] {
+  const name = allows.find((each) => /^[a-z][a-z0-9.-]*$/i.test(each))
+  if (kind !== 'netns' || value.includes('/') || name === undefined) return []
+  return [`  try it:      ip netns exec ${value} curl -sI https://${name}`]
+}
+
+function kept({ namespace }: UpPlan, config: string): string {
+  const inside = namespace === undefined ? '' : `nsenter --net=${namespace} `
+  return `namegate: the configuration stays; to run it: ${inside}${program()} run --config ${config}\n`
+}

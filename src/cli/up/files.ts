@@ -1,0 +1,116 @@
+// Writes the text of the files that `namegate up` makes: the configuration, the endpoints and the allow-list. Every choice stands in a
+// comment with its reason, because the saved files are where a reader begins. The functions have no side effects.
+
+import { formatSocketAddress } from '../../core/socket-address.ts'
+import type { UpEndpoint, UpPlan } from './plan.ts'
+
+/** Names of the files in the folder of a configuration. */
+export const CONFIG_FILE = 'namegate.yaml'
+export const ENDPOINTS_FILE = 'endpoints.yaml'
+export const POLICIES_FOLDER = 'policies'
+export const ALLOW_FILE = `${POLICIES_FOLDER}/up.allow`
+
+export interface UpTexts {
+  readonly plan: UpPlan
+  /** The command line, for the first comment. */
+  readonly command: string
+  readonly port: number
+  readonly socket: string
+  readonly pinPath: string
+  /** Paths of further policies. */
+  readonly policies: readonly string[]
+  /** The values of `--allow`. */
+  readonly allows: readonly string[]
+  readonly audit: boolean
+}
+
+/** Returns the text of each file by its name. */
+export function filesOf(texts: UpTexts): ReadonlyMap<string, string> {
+  return new Map([
+    [CONFIG_FILE, configText(texts)],
+    [ENDPOINTS_FILE, endpointsText(texts.plan)],
+    ...(texts.allows.length === 0 ? [] : [[ALLOW_FILE, allowText(texts.allows)] as const]),
+  ])
+}
+
+function configText({ plan, command, port, socket, pinPath, policies, audit }: UpTexts): string {
+  const { mode, datapath, servers, namespace } = plan
+  const where =
+    namespace === undefined
+      ? 'Run it with: namegate run --config FILE'
+      : `Run it inside the namespace: nsenter --net=${namespace} namegate run --config FILE`
+  const lines = [
+    `# Made by: ${command}`,
+    `# ${where}`,
+    '',
+    `# ${mode.value}: ${mode.why}.`,
+    'listeners:',
+    `  - { port: ${port}, mode: ${mode.value} }`,
+    '# The daemon adds the rules that bring queries to the listener. `namegate intercept show` prints them.',
+    'intercept: { on-start: true }',
+    '',
+    `# The daemon asks these servers: ${servers.why}.`,
+    'upstreams:',
+    `  servers: [${servers.value.map((each) => text(formatSocketAddress(each))).join(', ')}]`,
+    '',
+    '# A changed file of a policy takes effect at once. *.allow files have one name a line.',
+    'policies:',
+    `  paths: [${[POLICIES_FOLDER, ...policies].map(text).join(', ')}]`,
+    'endpoints:',
+    `  files: [${ENDPOINTS_FILE}]`,
+    '# Without a policy, a workload can reach nothing and ask for no name.',
+    'default-egress: deny',
+    'dns: { without-rules: deny }',
+    ...(audit
+      ? ['', '# Audit allows what policy denies, and reports it.', 'audit: { node: true }']
+      : []),
+    ...(plan.passesOthers
+      ? [
+          '',
+          '# Queries of programs that are no workload are forwarded.',
+          'unknown-clients: { wait: 0s, then: allow-unmanaged }',
+        ]
+      : []),
+    '',
+    `# ${datapath.value}: ${datapath.why}.`,
+    datapath.value === 'ebpf'
+      ? `datapath: { kind: ebpf, ebpf: { pin-path: ${text(pinPath)} } }`
+      : 'datapath: { kind: nftables }',
+    '',
+    '# What the daemon learned, for its next start. Commands find the daemon at the socket. Port 0 takes a free one.',
+    'state: { directory: state }',
+    `admin: { socket: ${text(socket)} }`,
+    'metrics: { port: 0 }',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function endpointsText({ name, endpoints }: UpPlan): string {
+  const items = endpoints.value.map((each) => endpointText(name, each))
+  return `# ${endpoints.why}.\nendpoints:\n${items.join('')}`
+}
+
+function endpointText(app: string, endpoint: UpEndpoint): string {
+  const { name, addresses, interface: nic, cgroup } = endpoint
+  const lines = [
+    `  - name: ${text(name)}`,
+    ...(addresses.length === 0 ? [] : [`    addresses: [${addresses.map(text).join(', ')}]`]),
+    `    labels: { app: ${text(app)} }`,
+    ...(nic === undefined ? [] : [`    interface: ${text(nic.name)}`, `    hook: ${nic.hook}`]),
+    ...(cgroup === undefined ? [] : [`    cgroup: ${text(cgroup)}`]),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function allowText(allows: readonly string[]): string {
+  const head = '# One name, pattern, address or prefix a line, with :PORT or :PORT/tcp if wanted.'
+  return `${[head, ...allows].join('\n')}\n`
+}
+
+/** Returns a YAML scalar. A plain word stays as it is, any other text is quoted. */
+export function text(value: string): string {
+  return /^[A-Za-z][\w./-]*$/.test(value) && !RESERVED.test(value) ? value : JSON.stringify(value)
+}
+
+/** Words that YAML reads as something else than text. */
+const RESERVED = /^(?:true|false|null|yes|no|on|off|y|n)$/i

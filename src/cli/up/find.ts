@@ -1,0 +1,197 @@
+// `findPlan` looks up the workload that `namegate up` protects, and what this host can do, and then decides (plan-netns.ts, plan-host.ts).
+// It changes nothing.
+
+import { existsSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { messageOf, UnavailableError } from '../../core/errors.ts'
+import { systemResolvers } from '../../config/machine.ts'
+import { cgroupMount, cgroupPath } from '../../datapath/hooks/find-hook.ts'
+import type { RunTool } from '../../intercept/tools.ts'
+import { nativeFile } from '../../native/native-files.ts'
+import { isBuilt, loadBpf } from '../../native/native.ts'
+import { interceptionLockFile, isLockFree } from '../../state/lock.ts'
+import type { UpOptions } from './arguments.ts'
+import {
+  isForwarding,
+  kernelVersion,
+  readNamespaces,
+  readNetwork,
+  type NamedNamespace,
+} from './network.ts'
+import {
+  globalAddresses,
+  toName,
+  type Abilities,
+  type Resolvers,
+  type UpEndpoint,
+  type UpPlan,
+} from './plan.ts'
+import { namespaceBehind, planCgroup, planInterface } from './plan-host.ts'
+import { planNetns } from './plan-netns.ts'
+
+/** Where `ip netns` has the named namespaces. */
+const NAMESPACES = '/run/netns'
+/** Files that name the servers of this host. The later ones have the servers behind a resolver on loopback. */
+const RESOLV_CONF = [
+  '/etc/resolv.conf',
+  '/run/systemd/resolve/resolv.conf',
+  '/run/NetworkManager/no-stub-resolv.conf',
+] as const
+
+/** Throws UnavailableError with the next step if the workload is not found, or if it cannot be protected here. */
+export async function findPlan(options: UpOptions, run: RunTool): Promise<UpPlan> {
+  const { kind, value } = options.target
+  switch (kind) {
+    case 'netns':
+      return await findNetns(options, value, run)
+    case 'interface':
+      return await findInterface(options, value, run)
+    case 'cgroup':
+      return await findCgroup(options, value, run)
+  }
+}
+
+async function findNetns(options: UpOptions, value: string, run: RunTool): Promise<UpPlan> {
+  const given = value.replace(/^(?:\/var)?\/run\/netns\/(?=[^/]+$)/, '')
+  const path = given.includes('/') ? given : join(NAMESPACES, given)
+  // The kernel numbers a namespace when an interface that leads there is read. So the interfaces are read first.
+  const host = await readNetwork(run)
+  const namespaces = await readNamespaces(run)
+  if (!existsSync(path)) throw noNamespace(given, namespaces)
+  return planNetns({
+    given,
+    name: nameOfNamespace(given),
+    path,
+    named: namespaces.find(({ name }) => name === given),
+    host,
+    inner: await readNetwork(run, path),
+    abilities: abilities(),
+    asked: askedIn(given),
+    files: hostResolvers(),
+    upstreams: options.upstreams,
+  })
+}
+
+function noNamespace(given: string, namespaces: readonly NamedNamespace[]): UnavailableError {
+  const names = namespaces.map(({ name }) => name)
+  const found = names.length === 0 ? 'there is none' : `found ${names.join(', ')}`
+  return new UnavailableError(
+    `No network namespace ${JSON.stringify(given)}: ${found}: ` +
+      (given.includes('/')
+        ? 'give the path of one, such as /proc/PID/ns/net'
+        : `make it with 'ip netns add ${given}', or give the path of another, such as /proc/PID/ns/net`),
+  )
+}
+
+/** Returns `box` for box, `pid-12` for /proc/12/ns/net, and the last part of any other path. */
+function nameOfNamespace(given: string): string {
+  const pid = processOf(given)
+  return toName(pid === undefined ? basename(given) : `pid-${pid}`)
+}
+
+function processOf(path: string): string | undefined {
+  return /^\/proc\/(\d+)\/ns\/net$/.exec(path)?.[1]
+}
+
+/** The servers that programs of the namespace ask. `ip netns exec NAME` mounts /etc/netns/NAME/resolv.conf over /etc/resolv.conf. */
+function askedIn(given: string): Resolvers {
+  const pid = processOf(given)
+  const own =
+    pid === undefined ? `/etc/netns/${given}/resolv.conf` : `/proc/${pid}/root/etc/resolv.conf`
+  const file = existsSync(own) ? own : RESOLV_CONF[0]
+  return { file, servers: systemResolvers(file) }
+}
+
+async function findInterface(options: UpOptions, name: string, run: RunTool): Promise<UpPlan> {
+  const host = await readNetwork(run)
+  const nic = host.nics.find((each) => each.name === name)
+  const behind = namespaceBehind(nic, await readNamespaces(run))
+  const inner =
+    behind === undefined ? undefined : await readNetwork(run, join(NAMESPACES, behind.name))
+  const end = inner?.nics.find(({ index, kind }) => kind === 'veth' && index === nic?.peer)
+  return planInterface({
+    name: toName(name),
+    interface: name,
+    host,
+    abilities: abilities(),
+    addresses: options.addresses,
+    otherEnd: end === undefined ? [] : globalAddresses(end).map(({ address }) => address),
+    files: hostResolvers(),
+    upstreams: options.upstreams,
+  })
+}
+
+async function findCgroup(options: UpOptions, given: string, run: RunTool): Promise<UpPlan> {
+  const mount = cgroupMount()
+  const inside =
+    mount !== undefined && given.startsWith(`${mount}/`) ? given.slice(mount.length) : given
+  const found = cgroupPath(mount, inside)
+  if (found.kind === 'bad')
+    throw new UnavailableError(`Cannot protect cgroup ${given}: ${found.reason}`)
+  if (!existsSync(found.path)) {
+    throw new UnavailableError(
+      `No cgroup ${given}: ${found.path} does not exist: make it ('mkdir ${found.path}', or ` +
+        `'systemd-run --slice=NAME COMMAND'), and start the processes in it`,
+    )
+  }
+  return planCgroup({
+    name: toName(basename(found.path).replace(/\.(slice|service|scope)$/, '')),
+    cgroup: inside.replace(/^\/+|\/+$/g, ''),
+    host: await readNetwork(run),
+    abilities: abilities(),
+    files: hostResolvers(),
+    upstreams: options.upstreams,
+  })
+}
+
+/** The servers of this host. The first file is resolv.conf. */
+export function hostResolvers(): readonly Resolvers[] {
+  return RESOLV_CONF.map((file) => ({ file, servers: systemResolvers(file) }))
+}
+
+/** The workloads that are behind veth interfaces of this host, as far as their namespaces have names. */
+export async function workloadsOfHost(run: RunTool): Promise<readonly UpEndpoint[]> {
+  const host = await readNetwork(run).catch(() => undefined)
+  if (host === undefined) return []
+  const namespaces = await readNamespaces(run).catch(() => [])
+  const found: UpEndpoint[] = []
+  for (const nic of host.nics.slice(0, LISTED_MAX)) {
+    const behind = namespaceBehind(nic, namespaces)
+    if (behind === undefined) continue
+    const inner = await readNetwork(run, join(NAMESPACES, behind.name)).catch(() => undefined)
+    const end = inner?.nics.find(({ index }) => index === nic.peer)
+    const addresses = end === undefined ? [] : globalAddresses(end).map(({ address }) => address)
+    if (addresses.length === 0) continue
+    const name = toName(behind.name)
+    found.push({ name, addresses, interface: { name: nic.name, hook: 'ingress' } })
+  }
+  return found
+}
+
+/** How many interfaces `init` looks at. */
+const LISTED_MAX = 200
+
+/** What this host can do. */
+export function abilities(): Abilities {
+  return {
+    noEbpf: whyNoEbpf(),
+    isIntercepted: isBuilt('posix') && !isLockFree(interceptionLockFile()),
+    isForwarding: isForwarding(),
+  }
+}
+
+const EBPF_KERNEL = [5, 8] as const
+
+function whyNoEbpf(): string | undefined {
+  if (!existsSync(nativeFile('namegate.bpf.o'))) return 'its programs are not built'
+  try {
+    loadBpf()
+  } catch (error) {
+    // For example without libbpf.
+    return messageOf(error)
+  }
+  const [major, minor] = kernelVersion()
+  const [needed, neededMinor] = EBPF_KERNEL
+  if (major > needed || (major === needed && minor >= neededMinor)) return undefined
+  return `the kernel is ${major}.${minor}, and eBPF needs ${needed}.${neededMinor}`
+}

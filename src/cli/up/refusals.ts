@@ -1,0 +1,128 @@
+// Refusals turns flows into lines for people: what was refused, why, and the `--allow` that would permit it. The first refusal of a name or
+// connection is a line at once. Later ones are counted, and `repeated` returns one line for each. A test or caller gives the flows, so the
+// code does no I/O.
+
+import type { DnsFlowShape, FlowRuleShape, PacketFlowShape } from '../../admin/flow-shapes.ts'
+import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { cleanCell } from '../table.ts'
+
+/** A flow as the daemon sends it. */
+export type RefusedFlow = PartOf<DnsFlowShape> & PartOf<PacketFlowShape>
+
+interface Seen {
+  readonly what: string
+  more: number
+}
+
+/** How many different refusals are remembered. The oldest is forgotten first, and is then a line again. */
+const SEEN_MAX = 1000
+const COLUMN = 34
+
+export class Refusals {
+  readonly #seen = new Map<string, Seen>()
+  readonly #isAudited: boolean
+
+  /** `isAudited`: nothing is refused, and the lines say what would be. */
+  constructor(isAudited: boolean) {
+    this.#isAudited = isAudited
+  }
+
+  /** Returns the line of a refusal. Undefined for a repeated refusal, and for other flows. */
+  take(flow: RefusedFlow): string | undefined {
+    const refusal = refusalOf(flow)
+    if (refusal === undefined) return undefined
+    const { what, why, remedy } = refusal
+    const known = this.#seen.get(what)
+    if (known !== undefined) {
+      known.more++
+      return undefined
+    }
+    const [oldest] = this.#seen.keys()
+    if (this.#seen.size >= SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
+    this.#seen.set(what, { what, more: 0 })
+    const verb = this.#isAudited ? 'would be refused' : 'refused'
+    const time = textOf(flow.time).slice(11, 19)
+    return cleanCell(`${time} ${verb}  ${what.padEnd(COLUMN)} ${why}; ${remedy}`)
+  }
+
+  /** Returns one line for each refusal that was repeated since the last call. */
+  repeated(): readonly string[] {
+    return [...this.#seen.values()].flatMap((seen) => {
+      if (seen.more === 0) return []
+      const times = seen.more === 1 ? '1 more time' : `${seen.more} more times`
+      seen.more = 0
+      return [cleanCell(`         again    ${seen.what.padEnd(COLUMN)} ${times}`)]
+    })
+  }
+}
+
+interface Refusal {
+  readonly what: string
+  readonly why: string
+  readonly remedy: string
+}
+
+function refusalOf(flow: RefusedFlow): Refusal | undefined {
+  switch (flow.kind) {
+    case 'denied':
+    case 'audited':
+      return nameRefusal(flow)
+    case 'drop':
+    case 'audit':
+      return packetRefusal(flow)
+    case 'unknown-client':
+    case 'interface-mismatch':
+      return {
+        what: `a query from ${textOf(flow.client)}`,
+        why: 'no workload has this address at this interface',
+        remedy: 'start up again if the workload has a new address, or give --address',
+      }
+    default:
+      return undefined
+  }
+}
+
+function nameRefusal(flow: RefusedFlow): Refusal {
+  const name = textOf(flow.name)
+  const reason = typeof flow.reason === 'string' ? flow.reason : undefined
+  return reason === undefined
+    ? { what: name, why: 'no rule allows this name', remedy: `to allow it: --allow ${name}` }
+    : { what: name, why: reason, remedy: 'policy allows the name itself' }
+}
+
+function packetRefusal(flow: RefusedFlow): Refusal {
+  const peer = textOf(flow.peer)
+  const protocol = textOf(flow.protocol).toLowerCase()
+  const host = peer.includes(':') ? `[${peer}]` : peer
+  const hasPort = protocol === 'tcp' || protocol === 'udp'
+  const place = hasPort ? `${host}:${textOf(flow.port)}/${protocol}` : `${host} ${protocol}`
+  const [name] = listOf(flow.names).map(textOf)
+  const what = name === undefined ? place : `${place} (${name})`
+  if (flow.deniedBy === 'rule') {
+    return {
+      what,
+      why: `denied by ${rulesText(flow)}`,
+      remedy: 'no allow rule outweighs a deny rule',
+    }
+  }
+  if (listOf(flow.labels).includes('reserved:host')) {
+    const remedy = 'a policy with toEntities: [host] allows it (--policy FILE)'
+    return { what, why: 'an address of this host', remedy }
+  }
+  if (!hasPort) {
+    const remedy = 'a policy can allow it (--policy FILE)'
+    return { what, why: `no rule allows ${protocol}`, remedy }
+  }
+  const why =
+    name === undefined ? 'no answer contained this address' : 'no rule allows this name here'
+  const target = name === undefined ? place : `${name}:${textOf(flow.port)}/${protocol}`
+  return { what, why, remedy: `to allow it: --allow ${target}` }
+}
+
+function rulesText(flow: RefusedFlow): string {
+  const rules = listOf(flow.rules).map((rule) => {
+    const { policy, file, line }: PartOf<FlowRuleShape> = fieldsOf(rule)
+    return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
+  })
+  return rules.length === 0 ? 'a deny rule' : rules.join(', ')
+}

@@ -1,0 +1,232 @@
+// Runs the daemon of `namegate up` as a child process, prints refusals while it runs, and removes what it set up. The child is
+// `namegate run` with the generated configuration, so that the saved configuration does the same. The child has a process group of its own:
+// Ctrl-C reaches only this process, which ends the child in an orderly way.
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { stayAlive, systemClock } from '../../core/clock.ts'
+import { UnavailableError } from '../../core/errors.ts'
+import { runTool } from '../../intercept/tools.ts'
+import { packageRoot } from '../../native/native-files.ts'
+import { loadBpf } from '../../native/native.ts'
+import type { Client } from '../../client/client.ts'
+import { clientOf } from '../client.ts'
+import { EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from '../command.ts'
+import { runIn } from './network.ts'
+import { Refusals } from './refusals.ts'
+
+export interface SessionOptions {
+  /** Path of the network namespace in which the daemon runs. Undefined for that of this process. */
+  readonly namespace: string | undefined
+  readonly config: string
+  readonly socket: string
+  /** The eBPF pins of the daemon. Undefined for a daemon with nftables. */
+  readonly pinPath: string | undefined
+  readonly isAudited: boolean
+  readonly output: CommandOutput
+  /** Called once, when the daemon enforces policy. `seconds`: since the start of this process. */
+  readonly onReady: (seconds: number) => void
+}
+
+const LOOK_MS = 50
+const WAITING_MS = 5000
+const REPEATED_MS = 10_000
+/** How long the daemon can take to answer that it ends. */
+const ANSWER_MS = 2000
+/** The longest wait for the orderly end of the daemon. */
+const END_MS = 15_000
+const FOLLOWED = ['deny', 'audit'] as const
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Runs until a signal, or until the daemon ends. Returns the exit code. */
+export async function runSession(options: SessionOptions): Promise<number> {
+  const alive = stayAlive()
+  const daemon = new ChildDaemon(options)
+  const stopped = new Promise<void>((done) => {
+    for (const signal of SIGNALS) process.on(signal, () => done())
+  })
+  try {
+    const until = Promise.race([stopped, daemon.ended])
+    const isReady = await Promise.race([untilReady(options), until.then(() => false)])
+    if (isReady) {
+      options.onReady(process.uptime())
+      await printRefusals(options, until)
+    }
+    const { code } = daemon
+    // A daemon that could not start may have no lock, so the rules can belong to another. A daemon that ended with 0 was asked to.
+    if (code !== undefined && (!isReady || code === EXIT_OK)) return code
+    // Until now the daemon held the locks of what is removed here.
+    if (code === undefined && (await detached(options, daemon))) {
+      await removeInterception(options)
+      return EXIT_OK
+    }
+    await daemon.kill()
+    await removeInterception(options)
+    await removeEnforcement(options)
+    return code === undefined ? EXIT_OK : EXIT_UNAVAILABLE
+  } finally {
+    alive.cancel()
+  }
+}
+
+/** Asks the daemon to remove its enforcement and to end. Returns false if it did not end. */
+async function detached(options: SessionOptions, daemon: ChildDaemon): Promise<boolean> {
+  const client = ownClient(options)
+  const late = systemClock.now() + END_MS
+  options.output.stderr('namegate: ending, and removing the rules\n')
+  daemon.isQuiet = true
+  while (daemon.code === undefined && systemClock.now() < late) {
+    try {
+      await client.request('POST /v1/detach', { timeoutMs: ANSWER_MS })
+      await Promise.race([daemon.ended, pause(END_MS)])
+    } catch {
+      // The daemon still starts, or has just ended.
+      await pause(LOOK_MS)
+    }
+  }
+  return daemon.code !== undefined
+}
+
+/** Gives DNS back to the servers that the workload asks. */
+async function removeInterception({ namespace, config, output }: SessionOptions): Promise<void> {
+  const command = commandIn(namespace, ['intercept', 'down', '--config', config])
+  const { code, stderr } = await runIn(runTool, undefined, command)
+  if (code !== 0) output.stderr(`namegate: the interception was not removed: ${stderr}\n`)
+}
+
+/** Removes the enforcement that a killed daemon left. */
+async function removeEnforcement({ namespace, pinPath, output }: SessionOptions): Promise<void> {
+  if (pinPath !== undefined) {
+    const { detachAll } = await import('../../datapath/ebpf/break-glass.ts')
+    detachAll(loadBpf(), pinPath)
+    return
+  }
+  const command = ['nft', 'delete', 'table', 'inet', 'namegate']
+  const { code, stderr } = await runIn(runTool, namespace, command)
+  if (code !== 0) output.stderr(`namegate: the enforcement was not removed: ${stderr}\n`)
+}
+
+class ChildDaemon {
+  readonly ended: Promise<void>
+  /** True: its log is not printed any more. */
+  isQuiet = false
+  readonly #child: ChildProcess
+  #code: number | undefined
+
+  constructor({ namespace, config, output }: SessionOptions) {
+    const [program = '', ...args] = commandIn(namespace, ['run', '--config', config])
+    this.#child = spawn(program, args, {
+      detached: true,
+      stdio: ['ignore', 'inherit', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+    })
+    let rest = ''
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      const shown = lines.filter((line) => !this.isQuiet && !ROUTINE.test(line))
+      for (const line of shown) output.stderr(`${line}\n`)
+    })
+    this.ended = new Promise((done) => {
+      this.#child.on('error', (error) => {
+        output.stderr(`namegate: Cannot start the daemon: ${error.message}\n`)
+        this.#end(1, done)
+      })
+      this.#child.on('close', (code) => this.#end(code ?? 1, done))
+    })
+  }
+
+  /** The exit code. Undefined as long as the daemon runs. */
+  get code(): number | undefined {
+    return this.#code
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.ended
+  }
+
+  #end(code: number, done: () => void): void {
+    this.#code ??= code
+    done()
+  }
+}
+
+/** Lines of the daemon's log that report no problem. */
+const ROUTINE = /^\[[^\]]*\] (?:INFO|DEBUG|TRACE)\b/
+
+function commandIn(namespace: string | undefined, args: readonly string[]): readonly string[] {
+  const words = namespace === undefined ? [] : ['nsenter', `--net=${namespace}`, '--']
+  return [...words, join(packageRoot(), 'bin/namegate'), ...args]
+}
+
+function ownClient({ socket }: SessionOptions): Client {
+  return clientOf({ path: socket, named: 'of this command' })
+}
+
+/** Resolves with true when the daemon is ready. Writes what it waits for, if that takes long. */
+async function untilReady(options: SessionOptions): Promise<true> {
+  const client = ownClient(options)
+  let told = ''
+  for (;;) {
+    const reasons = await whyNotReady(client)
+    if (reasons.length === 0) return true
+    const text = reasons.join('; ')
+    if (process.uptime() * 1000 > WAITING_MS && text !== told) {
+      told = text
+      options.output.stderr(`namegate: not ready yet: ${text}\n`)
+    }
+    await pause(LOOK_MS)
+  }
+}
+
+async function whyNotReady(client: Client): Promise<readonly string[]> {
+  try {
+    const { ready, notReady } = (await client.request('GET /v1/status')).value
+    return ready ? [] : notReady
+  } catch (error) {
+    if (error instanceof UnavailableError) return ['the daemon starts']
+    throw error
+  }
+}
+
+async function pause(ms: number): Promise<void> {
+  await new Promise<void>((done) => systemClock.after(ms, done))
+}
+
+/** Prints refusals until `end`. */
+async function printRefusals(options: SessionOptions, end: Promise<void>): Promise<void> {
+  const { output } = options
+  const refusals = new Refusals(options.isAudited)
+  const more = systemClock.every(REPEATED_MS, () => {
+    for (const line of refusals.repeated()) output.stdout(`${line}\n`)
+  })
+  let isOver = false
+  for (const verdict of FOLLOWED) void follow(options, verdict, refusals, () => isOver)
+  await end
+  isOver = true
+  more.cancel()
+  for (const line of refusals.repeated()) output.stdout(`${line}\n`)
+}
+
+/** Prints the refusals of one verdict. If the stream breaks, for example because the reader was slow, opens it again. */
+async function follow(
+  options: SessionOptions,
+  verdict: (typeof FOLLOWED)[number],
+  refusals: Refusals,
+  isOver: () => boolean,
+): Promise<void> {
+  const client = ownClient(options)
+  for (let isFirst = true; !isOver(); isFirst = false) {
+    try {
+      const query = { follow: '1', verdict: [verdict], ...(isFirst ? {} : { last: 0 }) } as const
+      for await (const flow of client.rows('GET /v1/flows', { query })) {
+        const line = refusals.take(flow)
+        if (line !== undefined) options.output.stdout(`${line}\n`)
+      }
+    } catch {
+      // The daemon ends, or the stream broke.
+    }
+    await pause(LOOK_MS)
+  }
+}

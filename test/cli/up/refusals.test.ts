@@ -1,0 +1,110 @@
+// The lines that `namegate up` prints for refusals: one for the first, with the option that would allow it, and a count for later ones.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Refusals, type RefusedFlow } from '../../../src/cli/up/refusals.ts'
+
+const TIME = '2026-01-02T03:04:05.678Z'
+const denied = { time: TIME, kind: 'denied', name: 'a.example', type: 'A', reason: null, rules: [] }
+const dropped = {
+  time: TIME,
+  kind: 'drop',
+  peer: '198.51.100.9',
+  protocol: 'TCP',
+  port: 443,
+  labels: ['reserved:world-ipv4'],
+  names: [],
+  deniedBy: 'default',
+  rules: [],
+}
+
+const ROWS: readonly (readonly [why: string, flow: RefusedFlow, said: RegExp | undefined])[] = [
+  [
+    'a name',
+    denied,
+    /^03:04:05 refused  a\.example +no rule allows this name; .*--allow a\.example$/,
+  ],
+  [
+    'a name that policy allows, at a server that is not trusted',
+    { ...denied, reason: 'server 192.0.2.9 is not trusted' },
+    /server 192\.0\.2\.9 is not trusted; policy allows the name itself$/,
+  ],
+  [
+    'an address without a name',
+    dropped,
+    /198\.51\.100\.9:443\/tcp +no answer contained this address; .*--allow 198\.51\.100\.9:443\/tcp$/,
+  ],
+  [
+    'IPv6 stands in brackets, as --allow wants it',
+    { ...dropped, peer: '2001:db8::9', protocol: 'UDP' },
+    /--allow \[2001:db8::9\]:443\/udp$/,
+  ],
+  [
+    'an address with a name: the port is what is missing',
+    { ...dropped, names: ['a.example', 'b.example'] },
+    /198\.51\.100\.9:443\/tcp \(a\.example\) .*--allow a\.example:443\/tcp$/,
+  ],
+  [
+    'the node: no name and no address opens it',
+    { ...dropped, labels: ['reserved:host'], names: ['a.example'] },
+    /an address of this host; .*toEntities: \[host\]/,
+  ],
+  [
+    'a protocol without ports, which --allow cannot have',
+    { ...dropped, protocol: 'ICMP', port: 0 },
+    /198\.51\.100\.9 icmp +no rule allows icmp; .*--policy FILE/,
+  ],
+  [
+    'a deny rule: an --allow would not help',
+    { ...dropped, deniedBy: 'rule', rules: [{ policy: 'default/no', file: 'no.yaml', line: 3 }] },
+    /denied by default\/no \(no\.yaml:3\); no allow rule outweighs a deny rule$/,
+  ],
+  [
+    'a client that is no endpoint: its address changed',
+    { time: TIME, kind: 'unknown-client', client: '10.0.0.9', name: 'a.example' },
+    /a query from 10\.0\.0\.9 .*--address$/,
+  ],
+  [
+    'a name with characters that a terminal would act on',
+    { ...denied, name: 'a\u001b[31m.example' },
+    /a\\u\{1b\}\[31m\.example/,
+  ],
+  ['an allowed name is no refusal', { ...denied, kind: 'forwarded' }, undefined],
+  ['a fault of a server is no refusal', { ...denied, kind: 'upstream-failed' }, undefined],
+]
+
+for (const [why, flow, said] of ROWS) {
+  test(`Refusals prints ${why}`, () => {
+    const line = new Refusals(false).take(flow)
+    if (said === undefined) assert.equal(line, undefined)
+    else assert.match(line ?? '', said)
+  })
+}
+
+test('Refusals counts repetitions, whatever their type, and reports each count once', () => {
+  const refusals = new Refusals(false)
+  assert.ok(refusals.take(denied) !== undefined)
+  for (const type of ['AAAA', 'A', 'HTTPS']) {
+    assert.equal(refusals.take({ ...denied, type }), undefined)
+  }
+  assert.ok(refusals.take(dropped) !== undefined)
+  assert.equal(refusals.take(dropped), undefined)
+  const [name, packet, ...more] = refusals.repeated()
+  assert.match(name ?? '', /again +a\.example +3 more times$/)
+  assert.match(packet ?? '', /again +198\.51\.100\.9:443\/tcp +1 more time$/)
+  assert.deepEqual([more, refusals.repeated()], [[], []])
+})
+
+test('Refusals says in audit what would be refused', () => {
+  assert.match(
+    new Refusals(true).take({ ...denied, kind: 'audited' }) ?? '',
+    /would be refused  a\.example/,
+  )
+})
+
+test('Refusals remembers a bounded number, and prints a forgotten one again', () => {
+  const refusals = new Refusals(false)
+  for (let i = 0; i <= 1000; i++) refusals.take({ ...denied, name: `n${i}.example` })
+  assert.equal(refusals.take({ ...denied, name: 'n1000.example' }), undefined)
+  assert.ok(refusals.take({ ...denied, name: 'n0.example' }) !== undefined)
+})

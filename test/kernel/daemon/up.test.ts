@@ -1,0 +1,162 @@
+// `namegate up` on the real kernel: a namespace, an interface and a cgroup are protected by one command, refusals are printed, other
+// commands find its daemon from any folder, and its end leaves nothing.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { cgroupMount } from '../../../src/datapath/hooks/find-hook.ts'
+import { DNS_4 } from '../../support/labs/lab-pod.ts'
+import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
+import { ALLOWED, OTHER, UpLab, type UpRun } from '../../support/labs/up-lab.ts'
+import { until } from '../../support/peers/client.ts'
+
+const skip = canUseNamegate() ?? false
+const STUB = '127.0.0.53'
+
+describe('namegate up', { skip }, () => {
+  let lab: UpLab
+  let untouched: readonly string[]
+
+  /** What `up` changes, on the node and in the namespaces. */
+  async function look(): Promise<readonly string[]> {
+    const hosts = [lab.node, ...lab.hosts.pods.map(({ host }) => host)]
+    const rules = await Promise.all(
+      hosts.flatMap((host) => [
+        host.run('nft', ['list', 'ruleset']),
+        host.run('ip', ['rule']),
+        host.run('tc', ['filter', 'show', 'dev', 'lo', 'ingress']),
+      ]),
+    )
+    const tc = await lab.node.run('tc', ['filter', 'show', 'dev', lab.pod(0).interface, 'ingress'])
+    const pins = existsSync('/sys/fs/bpf') ? readdirSync('/sys/fs/bpf') : []
+    const own = pins.filter((name) => name.includes(`up-ng-${process.pid}-`))
+    return [...rules, tc].map(({ stdout }) => stdout).concat(own)
+  }
+
+  async function ends(run: UpRun): Promise<string> {
+    const output = await run.end()
+    assert.equal(output?.code, 0, output?.stderr)
+    assert.deepEqual(await look(), untouched)
+    return output.stdout
+  }
+
+  before(async () => {
+    lab = new UpLab(2)
+    await lab.serve()
+    untouched = await look()
+  })
+  after(async () => await lab.close())
+
+  it('protects a namespace from this host, prints refusals, and takes a new name at once', async () => {
+    const { host } = lab.pod(0)
+    const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
+    assert.match(await run.protects(), /is protected \(tproxy, ebpf\)/)
+    assert.equal(await lab.fetch(host, ALLOWED), '200')
+    assert.equal(await lab.fetch(host, OTHER, 1), '000')
+    assert.equal(await lab.fetch(host, '198.18.40.9', 1), '000')
+    assert.equal(await lab.fetch(lab.pod(1).host, OTHER), '200', 'another namespace is as before')
+    await run.process.untilOutput(/refused  other\.test .*--allow other\.test$/m)
+    await run.process.untilOutput(
+      /refused  198\.18\.40\.9:80\/tcp .*--allow 198\.18\.40\.9:80\/tcp$/m,
+    )
+    // The clone has a configuration of its own, whose daemon does not run.
+    for (const cwd of ['/', resolve('.')]) {
+      const { code, stdout, stderr } = await run.command(cwd, 'status', '--ready')
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /^datapath: +ebpf/m)
+    }
+    const again = await run.run(resolve('bin/namegate'), 'up', '--netns', host.namespace, '--audit')
+    assert.equal(again.code, 3)
+    assert.match(again.stderr, /A daemon already protects/)
+    const [, file = ''] = /echo NAME >> (\S+)/.exec(run.process.stdout) ?? []
+    await run.run('sh', '-c', `echo ${OTHER} >> ${file}`)
+    await until('the new name is allowed', async () => (await lab.fetch(host, OTHER, 2)) === '200')
+    assert.match(await ends(run), /again +other\.test +\d+ more time/)
+    assert.equal(await lab.fetch(host, '198.18.40.9'), '200', 'nothing is enforced any more')
+  })
+
+  it('goes into a namespace whose programs ask a server on loopback, and keeps what --write saves', async () => {
+    const { host } = lab.pod(1)
+    const folder = join(lab.folder, 'kept')
+    const args = [
+      '--netns',
+      host.namespace,
+      '--allow',
+      ALLOWED,
+      '--upstream',
+      DNS_4,
+      '--write',
+      folder,
+    ]
+    const run = lab.up(STUB, ...args)
+    assert.match(await run.protects(), /\(redirect, nftables, inside the namespace\)/)
+    assert.equal(await lab.fetch(host, ALLOWED), '200')
+    assert.equal(await lab.fetch(host, OTHER, 1), '000')
+    assert.match(await ends(run), /the configuration stays.*run --config .*kept\/namegate\.yaml/)
+    assert.deepEqual(readdirSync(folder).sort(), [
+      'endpoints.yaml',
+      'namegate.yaml',
+      'policies',
+      'state',
+    ])
+    const again = await lab.refused(STUB, ...args)
+    assert.equal(again.code, 3)
+    assert.match(again.stderr, /kept\/namegate\.yaml exists: give --force/)
+  })
+
+  it('observes the workloads behind an interface with --audit, and refuses nothing', async () => {
+    const { host, interface: name } = lab.pod(0)
+    const run = lab.up(DNS_4, '--interface', name, '--audit')
+    assert.match(await run.protects(), /is audited/)
+    assert.equal(await lab.fetch(host, OTHER), '200')
+    await run.process.untilOutput(/would be refused  other\.test .*--allow other\.test$/m)
+    await ends(run)
+  })
+
+  it('protects a cgroup, and passes the queries of other programs', async (t) => {
+    const mount = cgroupMount()
+    if (mount === undefined) return t.skip('no cgroup2 is mounted')
+    const name = `ng-up-${process.pid}`
+    const cgroup = join(mount, name)
+    mkdirSync(cgroup)
+    t.after(() => rmdirSync(cgroup))
+    const run = lab.up(DNS_4, '--cgroup', cgroup, '--allow', ALLOWED)
+    assert.match(await run.protects(), /\(redirect, ebpf\)/)
+    const get = 'curl -s -o /dev/null -w "%{http_code}"'
+    const inside = async (target: string, seconds: number): Promise<string> => {
+      const script = `echo $$ > ${cgroup}/cgroup.procs && exec ${get} -m ${seconds} http://${target}/`
+      return (await run.run('sh', '-c', script)).stdout
+    }
+    assert.equal(await inside(ALLOWED, 10), '200')
+    assert.equal(await inside(OTHER, 1), '000')
+    assert.equal((await run.run('sh', '-c', `${get} http://${OTHER}/`)).stdout, '200')
+    await ends(run)
+  })
+
+  it('removes what its daemon left when that was killed', async () => {
+    const { host } = lab.pod(1)
+    for (const resolver of [DNS_4, STUB]) {
+      const args = ['--netns', host.namespace, '--audit', '--upstream', DNS_4]
+      const run = lab.up(resolver, ...args)
+      await run.protects()
+      const { stdout } = await run.command('/', 'status', '-o', 'json')
+      process.kill(Number(/"pid": (\d+)/.exec(stdout)?.[1]), 'SIGKILL')
+      assert.equal((await run.process.ended(90_000))?.code, 3)
+      assert.deepEqual(await look(), untouched)
+    }
+  })
+
+  it('says what to do when there is no such workload', async () => {
+    for (const [args, said] of [
+      [['--netns', 'no-such'], /No network namespace "no-such": found .*ip netns add no-such/],
+      [['--interface', 'wan0'], /leads to the internet.*--cgroup/],
+      [['--cgroup', 'no-such.slice'], /does not exist: make it/],
+    ] as const) {
+      const { code, stderr } = await lab.refused(DNS_4, ...args, '--audit')
+      assert.equal(code, 3, stderr)
+      assert.match(stderr, said)
+    }
+    assert.deepEqual(await look(), untouched)
+  })
+})

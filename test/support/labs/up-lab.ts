@@ -1,0 +1,134 @@
+// `namegate up` in a lab: a host with workloads and an internet. Each run has mounts of its own, so that its resolv.conf, its notes of
+// daemons and its socket never meet those of this machine.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PROGRAM } from '../nodes/daemon-process.ts'
+import type { Host } from './lab.ts'
+import { podLab, type Pod, type PodLab } from './lab-pod.ts'
+import type { LabProcess, Output } from './lab-process.ts'
+
+export const ALLOWED = 'www.shop.test'
+export const OTHER = 'other.test'
+const ZONES = { names: { [ALLOWED]: ['198.18.40.1'], [OTHER]: ['198.18.40.2'] } }
+const LIMIT_MS = 90_000
+/** Arguments: the resolv.conf, then the command. */
+const OWN_MOUNTS =
+  'mount --bind "$1" /etc/resolv.conf && mkdir -p /run/namegate && mount -t tmpfs none /run/namegate && shift && exec "$@"'
+
+export class UpLab {
+  readonly hosts: PodLab
+  readonly folder = mkdtempSync(join(tmpdir(), 'ng-up-'))
+  readonly #runs: UpRun[] = []
+
+  constructor(pods: number) {
+    this.hosts = podLab({ pods })
+  }
+
+  get node(): Host {
+    return this.hosts.node
+  }
+
+  pod(i: number): Pod {
+    const pod = this.hosts.pods[i]
+    if (pod === undefined) throw new Error(`the lab has no pod ${i}`)
+    return pod
+  }
+
+  async serve(): Promise<void> {
+    await this.hosts.startNameServer(ZONES)
+    await this.hosts.startWebServer([80])
+  }
+
+  /** Starts `namegate up ARGS` on the node. `resolver`: the server that resolv.conf names. */
+  up(resolver: string, ...args: readonly string[]): UpRun {
+    const run = new UpRun(this.node, this.#start(resolver, args))
+    this.#runs.push(run)
+    return run
+  }
+
+  /** Runs `namegate up ARGS` until it ends by itself. */
+  async refused(resolver: string, ...args: readonly string[]): Promise<Output> {
+    const output = await this.#start(resolver, args).ended(LIMIT_MS)
+    if (output === undefined) throw new Error(`namegate up ${args.join(' ')} did not end`)
+    return output
+  }
+
+  /** The status code of http://NAME/, or 000 without an answer within `seconds`. */
+  async fetch(host: Host, name: string, seconds = 10): Promise<string> {
+    const args = [
+      '-s',
+      '-m',
+      String(seconds),
+      '-o',
+      '/dev/null',
+      '-w',
+      '%{http_code}',
+      `http://${name}/`,
+    ]
+    const resolv = this.#resolvConf('192.0.2.53')
+    const inside = ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', resolv, 'curl', ...args]
+    return (await host.run('unshare', inside)).stdout
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#runs.map(async (run) => await run.end()))
+    await this.hosts.close()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #start(resolver: string, args: readonly string[]): LabProcess {
+    const words = [this.#resolvConf(resolver), PROGRAM, 'up', ...args]
+    return this.node.start('unshare', ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', ...words], {
+      env: { NO_COLOR: '1' },
+      cwd: this.folder,
+    })
+  }
+
+  #resolvConf(resolver: string): string {
+    const file = join(this.folder, `resolv-${resolver}`)
+    writeFileSync(file, `nameserver ${resolver}\n`)
+    return file
+  }
+}
+
+/** A running `namegate up`. */
+export class UpRun {
+  readonly process: LabProcess
+  readonly #node: Host
+
+  constructor(node: Host, process: LabProcess) {
+    this.#node = node
+    this.process = process
+  }
+
+  /** Waits until the workload is protected. Returns the line that says so. */
+  async protects(): Promise<string> {
+    const [line] = await this.process.untilOutput(/^namegate: .* after the start.*$/m, LIMIT_MS)
+    return line
+  }
+
+  /** Runs a command of namegate in `cwd`, as from a second terminal. */
+  async command(cwd: string, ...args: readonly string[]): Promise<Output> {
+    const mounts = `--mount=/proc/${this.process.pid}/ns/mnt`
+    const inside = ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', cwd, PROGRAM, ...args]
+    return await this.#node.run('nsenter', [mounts, ...inside], {
+      env: { NO_COLOR: '1' },
+      limitMs: LIMIT_MS,
+    })
+  }
+
+  /** Runs any command with the mounts of this run. */
+  async run(...words: readonly string[]): Promise<Output> {
+    return await this.#node.run('nsenter', [`--mount=/proc/${this.process.pid}/ns/mnt`, ...words])
+  }
+
+  /** Ends it as Ctrl-C does. */
+  async end(): Promise<Output | undefined> {
+    this.process.kill('SIGINT')
+    const output = await this.process.ended(LIMIT_MS)
+    this.process.kill('SIGKILL')
+    return output
+  }
+}
