@@ -8,9 +8,12 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import codeCache from '../bin/code-cache.cjs'
 
-const PROGRAMS = { main: 'src/main.ts', exec: 'src/cli/exec/main.ts' }
-/** As in bin/namegate: code is good for the flags with which the process that made it was started. */
 const FLAGS = ['--max-semi-space-size=16']
+/** Each program with its flags in bin/namegate: code is good for the flags with which the process that made it was started. */
+const PROGRAMS = {
+  main: { entry: 'src/main.ts', flags: FLAGS },
+  exec: { entry: 'src/cli/exec/main.ts', flags: [...FLAGS, '--min-semi-space-size=16'] },
+}
 
 /** Leaves out zod's messages in fifty languages. zod takes the English ones from their own file. */
 const ENGLISH = {
@@ -21,12 +24,14 @@ const ENGLISH = {
     })),
 }
 
-const [, self, folder = 'dist'] = process.argv
-if (FLAGS.every((flag) => process.execArgv.includes(flag))) {
-  for (const [name, entry] of Object.entries(PROGRAMS)) await bundle(join(folder, name), entry)
-} else {
-  const { status } = spawnSync(process.execPath, [...FLAGS, self, folder], { stdio: 'inherit' })
-  process.exitCode = status ?? 1
+const [, self, folder = 'dist', only] = process.argv
+if (only !== undefined) await bundle(join(folder, only), PROGRAMS[only].entry)
+else {
+  for (const [name, { flags }] of Object.entries(PROGRAMS)) {
+    const args = [...flags, self, folder, name]
+    const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
+    process.exitCode ||= status ?? 1
+  }
 }
 
 async function bundle(path, entry) {

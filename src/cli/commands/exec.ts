@@ -4,7 +4,6 @@
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { openReport } from '../../sandbox/report-file.ts'
-import { suggestPolicy } from '../../sandbox/suggest.ts'
 import {
   hasRefusals,
   REPORT_VERSION,
@@ -40,6 +39,8 @@ export async function runExecCommand(
   const { code, recorder } = await runExec(options)
   if (recorder === undefined) return code
   if (suggest !== undefined) {
+    // Loaded only here, because the list of public suffixes takes a while to load.
+    const { suggestPolicy } = await import('../../sandbox/suggest.ts')
     writeSuggestion(() => writeFileSync(suggest, suggestPolicy(recorder)))
   }
   const summary = summaryOf(recorder)

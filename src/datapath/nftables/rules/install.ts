@@ -3,10 +3,10 @@
 // table.
 
 import { encodeChain, encodeRule, encodeTable } from '../netlink/encode-table.ts'
-import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICTS } from './layout.ts'
+import { COUNTERS, LAYOUT, SETS, TABLE, VERDICTS, type Side } from './layout.ts'
 import { CREATE, type Message } from '../netlink/message.ts'
 import { endOf } from './rules-end.ts'
-import type { RuleForm } from './form.ts'
+import { sidesOf, type RuleForm } from './form.ts'
 import { chainsOf, entryChains, makeRules } from './rules.ts'
 import { encodeSet, NEW_ELEMENT, type Elements, type WrittenElement } from '../netlink/sets.ts'
 
@@ -83,7 +83,7 @@ export function encodeRules(to: Message, elements: Elements, form: RuleForm): vo
   for (const { name, otherwise } of SETS) {
     if (otherwise !== undefined) elements.otherwise(name, otherwise)
   }
-  encodeVerdicts(to, elements)
+  for (const side of sidesOf(form)) encodeVerdicts(to, elements, side)
 }
 
 function encodeCounter(to: Message, name: string): void {
@@ -99,25 +99,23 @@ function encodeCounter(to: Message, name: string): void {
 }
 
 /** Every possible triple of verdicts leads to a chain. Triples that lead to the same chain differ only in their key. */
-function encodeVerdicts(to: Message, elements: Elements): void {
+function encodeVerdicts(to: Message, elements: Elements, side: Side): void {
   const numbers = [...VERDICTS.keys()]
   const triples = numbers.flatMap((a) => numbers.flatMap((b) => numbers.map((c) => [a, b, c])))
-  for (const side of SIDES) {
-    for (const family of [4, 6] as const) {
-      const written = new Map<string, WrittenElement>()
-      for (const triple of triples) {
-        const chain = endOf(triple.map(verdictOf), side, family)
-        const like = written.get(chain)
-        const at =
-          like === undefined
-            ? elements.begin(NEW_ELEMENT, `verdicts_${side}${family}`, 12)
-            : elements.again(like)
-        triple.forEach((number, i) => to.putWord(at + i * 4, number))
-        if (like !== undefined) continue
-        elements.verdict(chain)
-        elements.end()
-        written.set(chain, elements.written)
-      }
+  for (const family of [4, 6] as const) {
+    const written = new Map<string, WrittenElement>()
+    for (const triple of triples) {
+      const chain = endOf(triple.map(verdictOf), side, family)
+      const like = written.get(chain)
+      const at =
+        like === undefined
+          ? elements.begin(NEW_ELEMENT, `verdicts_${side}${family}`, 12)
+          : elements.again(like)
+      triple.forEach((number, i) => to.putWord(at + i * 4, number))
+      if (like !== undefined) continue
+      elements.verdict(chain)
+      elements.end()
+      written.set(chain, elements.written)
     }
   }
   elements.flush()

@@ -29,22 +29,15 @@ import {
   word,
   type Expression,
 } from '../netlink/expressions.ts'
-import {
-  LOG_AUDIT,
-  LOG_DENY,
-  LOG_GROUP,
-  LOG_OCTETS,
-  MODE_NUMBER,
-  SIDES,
-  type Side,
-} from './layout.ts'
-import type { RuleForm } from './form.ts'
+import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS, MODE_NUMBER, type Side } from './layout.ts'
+import { sidesOf, type RuleForm } from './form.ts'
 import { address, endpoint, TCP, words, type Rule } from './rule.ts'
 
 /** Most reports of each kind per second. */
 const REPORTS = 1000
 
-export function endRules({ reports, rejects }: RuleForm): readonly Rule[] {
+export function endRules(form: RuleForm): readonly Rule[] {
+  const { reports, rejects } = form
   const dropped = (chain: string, reason: string, counter: string): readonly Rule[] => [
     ...reported(chain, `${LOG_DENY}${reason}`, reports),
     { chain, expressions: [count(counter), verdict('drop')] },
@@ -56,7 +49,7 @@ export function endRules({ reports, rejects }: RuleForm): readonly Rule[] {
     { chain: 'allowed', expressions: [count('verdict_allow'), verdict('accept')] },
     ...reported('audit', `${LOG_AUDIT}policy`, reports),
     { chain: 'audit', expressions: [count('verdict_audit'), verdict('accept')] },
-    ...SIDES.flatMap((side) => [
+    ...sidesOf(form).flatMap((side) => [
       ...lenientRules(side),
       ...([4, 6] as const).flatMap((family) => olderRules(side, family)),
     ]),

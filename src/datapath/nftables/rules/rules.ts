@@ -34,7 +34,7 @@ import type { Family } from '../../../core/ip.ts'
 import { ENDPOINT_CLASS, HOST } from '../../../identity/reserved.ts'
 import { MODE_NUMBER, type Side } from './layout.ts'
 import { address, endpoint, LABEL, NFPROTO, TCP, words, type Chain, type Rule } from './rule.ts'
-import { ALL_FORMS, type RuleForm } from './form.ts'
+import { ALL_FORMS, sidesOf, type RuleForm } from './form.ts'
 import { formRules } from './rules-form.ts'
 import { endRules } from './rules-end.ts'
 import { identify, judgeRules } from './rules-judge.ts'
@@ -54,22 +54,25 @@ const SENDING_PRIORITY = -90
 
 /** The entry chains of a form, with their hooks. */
 export function entryChains({ rejects }: RuleForm): readonly Chain[] {
+  const received = { name: 'out_to', hook: { number: PREROUTING, priority: PRIORITY } }
+  if (rejects) {
+    return [
+      received,
+      { name: 'out_from', hook: { number: LOCAL_OUT, priority: SENDING_PRIORITY } },
+      { name: UNJUDGED, hook: { number: POSTROUTING, priority: PRIORITY } },
+    ]
+  }
   return [
     { name: 'in_from', hook: { number: PREROUTING, priority: PRIORITY } },
     { name: 'in_to', hook: { number: POSTROUTING, priority: PRIORITY } },
-    { name: 'out_to', hook: { number: PREROUTING, priority: PRIORITY } },
-    ...(rejects
-      ? [
-          { name: 'out_from', hook: { number: LOCAL_OUT, priority: SENDING_PRIORITY } },
-          { name: UNJUDGED, hook: { number: POSTROUTING, priority: PRIORITY } },
-        ]
-      : [{ name: 'out_from', hook: { number: POSTROUTING, priority: PRIORITY } }]),
+    { name: 'out_from', hook: { number: POSTROUTING, priority: PRIORITY } },
+    received,
   ]
 }
 
 /** All rules of the table, in order within each chain. */
 export function makeRules(form: RuleForm): readonly Rule[] {
-  return (['in', 'out'] as const)
+  return sidesOf(form)
     .flatMap((side) => [
       ...(side === 'out' && form.rejects ? sendingRules() : []),
       ...entryRules(side, form),

@@ -31,21 +31,24 @@ interface Part {
   readonly own: ReadonlySet<string>
 }
 
-const OWN_CHAINS: ReadonlySet<string> = new Set(
-  ALL_FORMS.flatMap((form) => [
-    ...entryChains(form).map(({ name }) => name),
-    ...chainsOf(makeRules(form)),
-  ]),
-)
 const OWN_SETS: ReadonlySet<string> = new Set(SETS.map(({ name }) => name))
 const OWN_COUNTERS: ReadonlySet<string> = new Set(COUNTERS)
 /** Kinds of objects, in an order in which they can be removed. */
-const PARTS: readonly Part[] = [
-  { get: 10, remove: 11, name: 2, attributes: [2, 3, 4, 5, 6, 7, 11], own: OWN_SETS },
-  { get: 23, remove: 24, name: 2, attributes: [], own: new Set() },
-  { get: 4, remove: 5, name: 3, attributes: [3, 4, 5, 7, 10], own: OWN_CHAINS },
-  { get: 19, remove: 20, name: 2, attributes: [2, 3], own: OWN_COUNTERS },
-]
+function makeParts(): readonly Part[] {
+  const ownChains = ALL_FORMS.flatMap((form) => [
+    ...entryChains(form).map(({ name }) => name),
+    ...chainsOf(makeRules(form)),
+  ])
+  return [
+    { get: 10, remove: 11, name: 2, attributes: [2, 3, 4, 5, 6, 7, 11], own: OWN_SETS },
+    { get: 23, remove: 24, name: 2, attributes: [], own: new Set() },
+    { get: 4, remove: 5, name: 3, attributes: [3, 4, 5, 7, 10], own: new Set(ownChains) },
+    { get: 19, remove: 20, name: 2, attributes: [2, 3], own: OWN_COUNTERS },
+  ]
+}
+
+/** Made at the first use, because the rules take a while to make. */
+let parts: readonly Part[] | undefined
 /** Unnamed sets belong to rules and are removed with them. */
 const UNNAMED = '__'
 
@@ -62,7 +65,7 @@ export function structureInKernel(table: Table): Structure {
   const rules = createHash('sha256')
   const strangers: Stranger[] = []
   const isThere = readFrame(table, rules)
-  for (const part of PARTS) {
+  for (const part of (parts ??= makeParts())) {
     for (const [name, octets] of thingsInKernel(table, part)) {
       if (part.own.has(name)) frame.update(octets)
       else if (!name.startsWith(UNNAMED)) strangers.push({ remove: part.remove, name })

@@ -9,7 +9,7 @@
 
 import { createHash } from 'node:crypto'
 import { eachElement } from '../netlink/read-elements.ts'
-import type { RuleForm } from './form.ts'
+import { sidesOf, type RuleForm } from './form.ts'
 import { encodeInstall } from './install.ts'
 import { SETS, TABLE, VERDICTS } from './layout.ts'
 import { FAMILY_INET, Message } from '../netlink/message.ts'
@@ -54,8 +54,9 @@ export function findWritten(table: Table): RuleForm | 'other' {
   const form = table.forms.find((each) => {
     return table.mirror.has('written', { key: markOf(rules, each) })
   })
-  if (form === undefined || !SETS.every(({ name }) => hasFixed(table, name))) return 'other'
-  return form
+  if (form === undefined) return 'other'
+  const used = SETS.filter(({ name }) => isUsed(form, name))
+  return used.every(({ name }) => hasFixed(table, name)) ? form : 'other'
 }
 
 function markOf(rules: string, form: RuleForm): Uint8Array {
@@ -64,6 +65,11 @@ function markOf(rules: string, form: RuleForm): Uint8Array {
   encodeInstall(octets, new Elements(octets), form)
   const hash = createHash('sha256').update(rules)
   return hash.update(octets.octets.subarray(0, octets.size)).digest().subarray(0, MARK_OCTETS)
+}
+
+/** True if the form has rules that use the set. A map of verdicts belongs to one side. */
+function isUsed(form: RuleForm, name: string): boolean {
+  return !name.startsWith('verdicts_') || sidesOf(form).some((side) => name.includes(`_${side}`))
 }
 
 /** True if a set has everything that never changes: all verdicts, or the element that stands for every other key. */
