@@ -81,10 +81,14 @@ function mustBeAble(): void {
   }
 }
 
-function alreadyRuns({ name }: UpPlan, socket: string): UnavailableError {
+/** `up` was killed, or runs in another terminal. The daemon of a killed `up` continues. */
+function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableError {
+  const config = join(dirname(socket), CONFIG_FILE)
+  const inside = namespace === undefined ? '' : `nsenter --net=${namespace} `
   return new UnavailableError(
-    `A daemon already protects ${name} (socket ${socket}): end it first with Ctrl-C in its terminal, ` +
-      `or with: namegate datapath detach --config ${join(dirname(socket), CONFIG_FILE)} --socket ${socket}`,
+    `A daemon already protects ${name} (socket ${socket}): end it with Ctrl-C in its terminal, or with: ` +
+      `${program()} datapath detach --config ${config} --socket ${socket}; ` +
+      `${inside}${program()} intercept down --config ${config}`,
   )
 }
 
