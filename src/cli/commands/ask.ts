@@ -103,7 +103,10 @@ async function listenerOf(client: Client): Promise<SocketAddress> {
   const listeners = listOf(status.listeners).map(textOf)
   const first = listeners.find((text) => !text.endsWith(' (tproxy)'))?.replace(/ .*/, '')
   const listener = first === undefined ? undefined : parseSocketAddress(first)
-  if (listener === undefined) throw new UnavailableError('The daemon has no listener to ask')
+  if (listener === undefined)
+    throw new UnavailableError(
+      'The daemon has no listener that takes queries of this host: give --as ENDPOINT, or --server ADDRESS:PORT',
+    )
   return isUnspecified(listener) ? loopback(listener) : listener
 }
 

@@ -18,10 +18,33 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['rollout.md', 'test/kernel/policy/rollout.test.ts'],
   ['resources.md', 'test/daemon/resources-docs.test.ts'],
   ['exec.md', 'sandboxes of programs that only a reader has'],
+  [
+    'install.md',
+    'installs: test/package.test.ts, test/cli/commands/init.test.ts, test/kernel/daemon/up.test.ts',
+  ],
+  ['install-npm.md', 'installs: test/package.test.ts'],
+  ['page.md', 'takes a browser and a second machine: test/admin/page'],
   ['sidecar.md', 'of a pod, not of a host: test/kernel/daemon/sidecar.test.ts'],
 ])
 /** Lines that are not run here, with the reason. */
 const NOT_RUN: ReadonlyMap<string, string> = new Map([
+  ['namegate completion bash > /etc/bash_completion.d/namegate', 'writes to the machine'],
+  [
+    'namegate completion zsh > /usr/local/share/zsh/site-functions/_namegate',
+    'writes to the machine',
+  ],
+  ['namegate completion fish > /etc/fish/completions/namegate.fish', 'writes to the machine'],
+  ['namegate help --man > /usr/local/share/man/man1/namegate.1', 'writes to the machine'],
+  [
+    'namegate help --man namegate.yaml > /usr/local/share/man/man5/namegate.yaml.5',
+    'writes to the machine',
+  ],
+  ['namegate flows --follow --verdict deny', 'stays: test/cli/commands/flows.test.ts'],
+  ['namegate flows -o json --verdict drop | jq -r .peer | sort | uniq -c', 'jq may be missing'],
+  [
+    'namegate get identities --name www.example.com --watch',
+    'stays: test/cli/commands/get.test.ts',
+  ],
   ['ln -sf /opt/namegate/bin/namegate /usr/local/bin/namegate', 'the machine is not to be changed'],
   [
     'namegate run --config /etc/namegate/namegate.yaml --take-over',
