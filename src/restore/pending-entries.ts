@@ -16,7 +16,7 @@ export interface PendingEntriesOptions {
   /** The index of `saved` by address. */
   readonly addresses: PendingAddresses
   readonly names: NameCache
-  /** Is told that entries which come back have records already. */
+  /** Notes that entries which come back have records already. */
   readonly ledger: EntryLedger | undefined
   /** Seconds from the boot to the moment at which the daemon's clock showed 0. */
   readonly bootAtZero: number

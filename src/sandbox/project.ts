@@ -1,6 +1,6 @@
 // `findProject` finds the allow-list of a project: the file `.namegate.allow` in the working folder, or in a parent up to the top of the project.
-// The top is the nearest folder with `.git`, or else the home folder, or else the working folder itself. The file counts only if nobody but
-// the user and root can have written it. `changesOf` reports lists that appeared or changed while a command ran, because a command could write
+// The top is the nearest folder with `.git`, or else the home folder, or else the working folder itself. The file counts only if no user
+// except the caller and root can have written it. `changesOf` reports lists that appeared or changed while a command ran, because a command could write
 // the list of the next run.
 
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs'

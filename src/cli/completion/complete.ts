@@ -1,5 +1,5 @@
 // Says which words can follow a command line, from the definitions of the commands. The function has no side effects: for names that only
-// the daemon knows, and for files, it says what is wanted.
+// the daemon knows, and for files, it names the kind of value.
 
 import type { CommandOption, CommandTexts } from '../reference.ts'
 

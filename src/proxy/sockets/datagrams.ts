@@ -2,8 +2,8 @@
 // native part's sockets (udp-native.ts, every mode).
 //
 // Native sockets work in turns. In a turn they fill the batch of queries, let the pipeline admit it, and send; then they read
-// answers, let the pipeline settle them, and send. Node's sockets deliver one datagram at a time. TurnFollower, which gathers the
-// answers, is told when a turn begins and ends.
+// answers, let the pipeline settle them, and send. Node's sockets deliver one datagram at a time. TurnFollower gathers the
+// answers. Each kind of socket calls it when a turn begins and ends.
 
 import type { ListenerMode } from '../../config/config.ts'
 import type { Family } from '../../core/ip.ts'

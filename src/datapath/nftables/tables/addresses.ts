@@ -104,7 +104,7 @@ export class AddressTable {
     }
   }
 
-  /** Notes what another process left in the kernel (undefined: no element). Returns false if that is what is wanted. */
+  /** Notes what another process left in the kernel (undefined: no element). Returns false if it is the wanted element. */
   suspect(family: Family, key: Uint8Array, held: Uint8Array | undefined): boolean {
     const row = this.find(wordAt(key, 0), family, key, 4)
     const isWanted = this.identities[row] !== 0

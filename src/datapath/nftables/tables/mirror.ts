@@ -110,7 +110,7 @@ export class Mirror {
 
   /**
    * Notes that another process added this element (`isThere`) or removed it. The next changes write the element again. Returns
-   * false if the kernel has what is wanted.
+   * false if the kernel has the wanted element.
    */
   suspect(name: string, found: Element, isThere: boolean): boolean {
     const text = textOf(found)
