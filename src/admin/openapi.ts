@@ -1,7 +1,6 @@
 // Makes the OpenAPI document of the admin API from the table of operations and the schemas of shapes.ts.
 
 import { z } from 'zod'
-import { UNIONS } from './flow-schemas.ts'
 import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
 import { OPERATIONS, type Operation, type SchemaName } from './operations.ts'
 import type { Parameter } from './parameters.ts'
@@ -99,18 +98,21 @@ function responseName(status: number): string {
 }
 
 function ref(name: SchemaName): object {
-  return { $ref: `#/components/schemas/${name}` }
+  return { $ref: pointerOf(name) }
+}
+
+function pointerOf(name: string): string {
+  return `#/components/schemas/${name}`
 }
 
 /** The schemas as JSON Schema. They allow unknown fields, because later versions can add fields. */
 function jsonSchemas(): object {
-  const schemas = new Map<string, object>()
-  for (const [name, schema] of Object.entries(SCHEMAS)) {
-    const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input', override: simplify })
-    schemas.set(name, json)
-  }
-  for (const [name, parts] of Object.entries(UNIONS)) schemas.set(name, { oneOf: parts.map(ref) })
-  return Object.fromEntries(schemas)
+  const registry = z.registry<{ id: string }>()
+  for (const [id, schema] of Object.entries(SCHEMAS)) registry.add(schema, { id })
+  const { schemas } = z.toJSONSchema(registry, { io: 'input', uri: pointerOf, override: simplify })
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, { $schema: _schema, $id: _id, ...json }]) => [name, json]),
+  )
 }
 
 /** Removes the bounds of safe integers and the marks of read-only types, which have no meaning for a reader. */

@@ -1,7 +1,6 @@
 // The table of the operations of the admin API, from which openapi.ts makes the document. routes.ts answers them; a test sends each of them
 // to a daemon and compares the answers with the document.
 
-import type { UNIONS } from './flow-schemas.ts'
 import {
   FLOW_PARAMETERS,
   ONE,
@@ -13,7 +12,7 @@ import {
 } from './parameters.ts'
 import type { SCHEMAS } from './shapes.ts'
 
-export type SchemaName = keyof typeof SCHEMAS | keyof typeof UNIONS
+export type SchemaName = keyof typeof SCHEMAS
 
 /** The body of a 200 answer: a list of objects, one object, or one object in each line. */
 export type AnswerSchema =

@@ -1,4 +1,4 @@
-// The parts from which shapes.ts and flow-schemas.ts make the schemas of the admin API.
+// The parts from which shapes.ts and its neighbours make the schemas of the admin API.
 
 import { z } from 'zod'
 

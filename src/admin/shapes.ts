@@ -4,7 +4,7 @@
 // makes the OpenAPI document from them. Only openapi.ts loads this file at run time; other files import types.
 
 import { z } from 'zod'
-import { FLOW_SCHEMAS } from './flow-schemas.ts'
+import { FLOW_SCHEMAS } from './flow-shapes.ts'
 import { REQUEST_SCHEMAS } from './request-shapes.ts'
 import { flag, list, numbers, optional, shape, text, texts, time, whole } from './shape-parts.ts'
 import { top } from './top-shapes.ts'

@@ -1,6 +1,7 @@
 // The schema of the answer of `/v1/top`.
 
 import type { z } from 'zod'
+import { rules } from './flow-shapes.ts'
 import { list, shape, text, texts, time, whole, decimal } from './shape-parts.ts'
 
 export const top = shape({
@@ -23,7 +24,7 @@ export const top = shape({
     what: text.describe('For example `A www.example.com` or `TCP 198.51.100.9:443`'),
     names: texts.describe('Names of the peer of a packet'),
     reason: text.nullable(),
-    rules: list({ policy: text, file: text, line: whole }),
+    rules,
   }).describe('Equal refusals, and what audit allowed'),
 })
 

@@ -249,11 +249,7 @@ export type Top = {
     /** Names of the peer of a packet. */
     readonly names: readonly string[]
     readonly reason: string | null
-    readonly rules: readonly {
-      readonly policy: string
-      readonly file: string
-      readonly line: number
-    }[]
+    readonly rules: readonly FlowRule[]
   }[]
 }
 
@@ -373,10 +369,15 @@ export type Audit = {
   readonly matchLabels?: Readonly<Record<string, string>>
 }
 
+export type FlowRule = {
+  /** `namespace/name`. A clusterwide policy has only a name. */
+  readonly policy: string
+  readonly file: string
+  readonly line: number
+}
+
 export type DnsFlow = {
-  /** The first flow after the start of the daemon has number 0. */
-  readonly number: number
-  readonly time: string
+  /** What was decided about the query. */
   readonly kind:
     | 'forwarded'
     | 'answered'
@@ -391,195 +392,90 @@ export type DnsFlow = {
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
   /** Null when the client is no known endpoint, or the endpoint was removed. */
   readonly endpoint: string | null
+  /** Labels of the endpoint. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
-  /** Address of the client, or `namegate` for a question of namegate itself. */
+  /** Address of the client, or `namegate` for a question of namegate itself, by `ask --as` or `dns.prewarm`. */
   readonly client: string
   /** Null when newer flows have overwritten the name. */
   readonly name: string | null
   readonly type: string
-  /** Null when no server answered. */
+  /** The code of the server's answer. Null when no server answered. */
   readonly rcode: string | null
   readonly outcome: string | null
   /** How many addresses namegate learned from the answer. */
   readonly addresses: number
-  /** What was wrong with the query, which bound was hit, or how the upstream failed. */
+  /** What was wrong with the query, which bound was hit, or how the upstream failed. `server` and `sources-silent`: why the query was denied although policy allows the name. Null for other flows. */
   readonly reason: string | null
-  /** Rules that denied the name, or would have denied it without audit. */
-  readonly rules: readonly {
-    readonly policy: string
-    readonly file: string
-    readonly line: number
-  }[]
+  /** Rules that denied the name, or would have denied it without audit. Empty when no policy denies it. */
+  readonly rules: readonly FlowRule[]
 }
 
 export type PacketFlow = {
-  /** The first flow after the start of the daemon has number 0. */
-  readonly number: number
-  readonly time: string
+  /** `audit`: the packet would have been dropped without audit. */
   readonly kind: 'drop' | 'audit'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
   /** Null when the client is no known endpoint, or the endpoint was removed. */
   readonly endpoint: string | null
+  /** Labels of the endpoint. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   readonly peer: string
   readonly protocol: string
   readonly port: number
   readonly identity: number
+  /** Labels of the peer's identity. */
   readonly labels: readonly string[]
+  /** The first few names by which the peer was known at that time. */
   readonly names: readonly string[]
-  /** `rule`: a deny rule. `default`: no rule allows the packet. */
+  /** `rule`: a deny rule, which no allow rule can outweigh. `default`: no rule allows the packet. Null for other reasons. */
   readonly deniedBy: 'rule' | 'default' | null
-  /** Rules that denied the packet, or would have denied it without audit. */
-  readonly rules: readonly {
-    readonly policy: string
-    readonly file: string
-    readonly line: number
-  }[]
+  /** Rules that denied the packet, or would have denied it without audit. If no rule allows it, the policies that turned default deny on. Empty when there is none. */
+  readonly rules: readonly FlowRule[]
   readonly reason: string
 }
 
 export type PolicyLost = {
-  /** The first flow after the start of the daemon has number 0. */
-  readonly number: number
-  readonly time: string
+  /** The endpoint lost its last policy. */
   readonly kind: 'policy-lost'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
   /** Null when the client is no known endpoint, or the endpoint was removed. */
   readonly endpoint: string | null
+  /** Labels of the endpoint. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   readonly policies: string
 }
 
 export type ExpiredUse = {
-  /** The first flow after the start of the daemon has number 0. */
-  readonly number: number
-  readonly time: string
+  /** The endpoint connected to an address after the TTL of the name. */
   readonly kind: 'expired-use'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
   /** Null when the client is no known endpoint, or the endpoint was removed. */
   readonly endpoint: string | null
+  /** Labels of the endpoint. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   /** The address to which the endpoint connected. */
   readonly peer: string
-  readonly names: readonly string[]
-  /** Seconds from the end of the TTL until the connection was seen. */
-  readonly expired: number
-}
-
-export type KeptDnsFlow = {
-  /** Time of the first of these flows. */
-  readonly time: string
-  /** Time of the last of these flows. */
-  readonly last: string
-  /** How many equal flows the line stands for. */
-  readonly count: number
-  /** Name of the host. */
-  readonly node: string
-  readonly kind:
-    | 'forwarded'
-    | 'answered'
-    | 'denied'
-    | 'audited'
-    | 'unknown-client'
-    | 'interface-mismatch'
-    | 'not-ready'
-    | 'malformed'
-    | 'overloaded'
-    | 'upstream-failed'
-  readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
-  readonly endpoint: string | null
-  readonly endpointLabels: readonly string[]
-  /** Address of the client, or `namegate` for a question of namegate itself. */
-  readonly client: string
-  /** Null when newer flows have overwritten the name. */
-  readonly name: string | null
-  readonly type: string
-  /** Null when no server answered. */
-  readonly rcode: string | null
-  readonly outcome: string | null
-  /** How many addresses namegate learned from the answer. */
-  readonly addresses: number
-  /** What was wrong with the query, which bound was hit, or how the upstream failed. */
-  readonly reason: string | null
-  /** Rules that denied the name, or would have denied it without audit. */
-  readonly rules: readonly {
-    readonly policy: string
-    readonly file: string
-    readonly line: number
-  }[]
-}
-
-export type KeptPacketFlow = {
-  /** Time of the first of these flows. */
-  readonly time: string
-  /** Time of the last of these flows. */
-  readonly last: string
-  /** How many equal flows the line stands for. */
-  readonly count: number
-  /** Name of the host. */
-  readonly node: string
-  readonly kind: 'drop' | 'audit'
-  readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
-  readonly endpoint: string | null
-  readonly endpointLabels: readonly string[]
-  readonly peer: string
-  readonly protocol: string
-  readonly port: number
-  readonly identity: number
-  readonly labels: readonly string[]
-  readonly names: readonly string[]
-  /** `rule`: a deny rule. `default`: no rule allows the packet. */
-  readonly deniedBy: 'rule' | 'default' | null
-  /** Rules that denied the packet, or would have denied it without audit. */
-  readonly rules: readonly {
-    readonly policy: string
-    readonly file: string
-    readonly line: number
-  }[]
-  readonly reason: string
-}
-
-export type KeptPolicyLost = {
-  /** Time of the first of these flows. */
-  readonly time: string
-  /** Time of the last of these flows. */
-  readonly last: string
-  /** How many equal flows the line stands for. */
-  readonly count: number
-  /** Name of the host. */
-  readonly node: string
-  readonly kind: 'policy-lost'
-  readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
-  readonly endpoint: string | null
-  readonly endpointLabels: readonly string[]
-  readonly policies: string
-}
-
-export type KeptExpiredUse = {
-  /** Time of the first of these flows. */
-  readonly time: string
-  /** Time of the last of these flows. */
-  readonly last: string
-  /** How many equal flows the line stands for. */
-  readonly count: number
-  /** Name of the host. */
-  readonly node: string
-  readonly kind: 'expired-use'
-  readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
-  readonly endpoint: string | null
-  readonly endpointLabels: readonly string[]
-  /** The address to which the endpoint connected. */
-  readonly peer: string
+  /** The name whose TTL was over. Empty when newer flows have overwritten the name. */
   readonly names: readonly string[]
   /** Seconds from the end of the TTL until the connection was seen. */
   readonly expired: number
 }
 
 export type LostFlows = {
+  /** Flows that came too fast to be kept. */
+  readonly kind: 'lost'
+  readonly verdict: 'event'
+  readonly endpoint: null
+}
+
+export type FlowFacts = DnsFlow | PacketFlow | PolicyLost | ExpiredUse
+
+export type Flow = {
+  /** The first flow after the start of the daemon has number 0. */
+  readonly number: number
+  readonly time: string
+} & FlowFacts
+
+export type KeptFlow = {
   /** Time of the first of these flows. */
   readonly time: string
   /** Time of the last of these flows. */
@@ -588,14 +484,7 @@ export type LostFlows = {
   readonly count: number
   /** Name of the host. */
   readonly node: string
-  readonly kind: 'lost'
-  readonly verdict: 'event'
-  readonly endpoint: null
-}
-
-export type Flow = DnsFlow | PacketFlow | PolicyLost | ExpiredUse
-
-export type KeptFlow = KeptDnsFlow | KeptPacketFlow | KeptPolicyLost | KeptExpiredUse | LostFlows
+} & (FlowFacts | LostFlows)
 
 /** Every request: its options, and its `answer`, or the `row` of which its answer has many. */
 export interface Operations {

@@ -1,13 +1,6 @@
 // Defines the public types of `import 'namegate'`. open-gate.ts implements them with the daemon.
 
-import type {
-  DnsFlowKind,
-  EventFlowKind,
-  FlowShape,
-  FlowVerdict,
-  PacketFlowKind,
-} from '../admin/flow-shapes.ts'
-import type { GateEndpoint, GateStatus } from './admin-types.ts'
+import type { Endpoint, Flow, Status } from '../client/api-types.ts'
 import type { GateConfig } from './config-keys.ts'
 import type { PolicyDocument } from './policy-document.ts'
 
@@ -74,7 +67,7 @@ export interface Realized {
 
 export interface FlowOptions {
   /** Only flows with this verdict or of this kind. */
-  readonly only?: FlowVerdict | DnsFlowKind | PacketFlowKind | EventFlowKind
+  readonly only?: Flow['verdict'] | Flow['kind']
   /** Only flows of this endpoint. */
   readonly endpoint?: string
   /** True: begin with the oldest flow in memory. False or absent: begin with the next flow. */
@@ -83,8 +76,7 @@ export interface FlowOptions {
   readonly bound?: number
 }
 
-export type Flow = FlowShape
-export type { GateEndpoint, GateStatus }
+export type { Endpoint as GateEndpoint, Flow, Status as GateStatus }
 
 /**
  * Flows in the order in which they happen. Flows from before `end` or the gate's stop can still be read. `return` (`break`) ends at once.
@@ -119,9 +111,9 @@ export interface Gate {
   removeResource(name: string): Promise<Realized>
   flows(options?: FlowOptions): Flows
   /** Returns what `namegate status -o json` prints. */
-  status(): GateStatus
+  status(): Status
   /** Returns what `namegate get endpoints -o json` prints. */
-  endpoints(): readonly GateEndpoint[]
+  endpoints(): readonly Endpoint[]
   /** Stops the gate. The kernel continues to enforce. Flows from before this call can still be read. */
   stop(): Promise<void>
 }

@@ -1,24 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { z } from 'zod'
-import type { FLOW_SCHEMAS } from '../../src/admin/flow-schemas.ts'
-import type { FlowShape } from '../../src/admin/flow-shapes.ts'
 import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
 import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
-
-type Schemas = typeof FLOW_SCHEMAS
-type Schema = Schemas['DnsFlow' | 'PacketFlow' | 'PolicyLost' | 'ExpiredUse']
-
-/** Compiles only if the schemas of flows and the types of flows are the same. */
-export function sameTypes(given: FlowShape): z.infer<Schema> {
-  const checked: z.infer<Schema> = given
-  const back: FlowShape = checked
-  void back
-  return checked
-}
 
 const TIME = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const ISO = '2026-01-02T03:04:05.678Z'

@@ -84,9 +84,8 @@ export class ApiDocument {
   }
 
   #resolved(response: unknown): unknown {
-    const pointer = member(response, '$ref')
-    if (typeof pointer !== 'string') return response
-    const name = pointer.split('/').at(-1) ?? ''
+    const name = refName(response)
+    if (name === undefined) return response
     return member(member(member(this.#document, 'components'), 'responses'), name)
   }
 }
@@ -112,19 +111,42 @@ function bodiesOf({ text }: HttpAnswer, media: string, isList: boolean): readonl
   return Array.isArray(body) ? body : ['found no list']
 }
 
-/** The document with schemas that allow no unlisted members. */
+/** The document with schemas that allow no unlisted members. The parts of an `allOf` stay open, and the whole is closed. */
 function closed(document: unknown): unknown {
   const components = member(document, 'components')
-  const schemas = { ...objectOf(close(member(components, 'schemas'))), Anything: {} }
-  return { ...objectOf(document), components: { ...objectOf(components), schemas } }
+  const open = member(components, 'schemas')
+  const parts = new Set(entriesOf(open).flatMap(([, schema]) => partsOf(open, schema)))
+  const all: Record<string, unknown> = { Anything: {} }
+  for (const [name, schema] of entriesOf(open)) all[name] = close(schema, parts.has(name))
+  return { ...objectOf(document), components: { ...objectOf(components), schemas: all } }
 }
 
-function close(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(close)
+/** The names of the schemas in the `allOf` of a schema. */
+function partsOf(schemas: unknown, schema: unknown, isPart = false): readonly string[] {
+  const name = refName(schema)
+  if (isPart && name !== undefined) return [name, ...partsOf(schemas, member(schemas, name), true)]
+  return ['allOf', 'oneOf', 'anyOf'].flatMap((key) => {
+    const parts = member(schema, key)
+    if (!Array.isArray(parts)) return []
+    return parts.flatMap((part) => partsOf(schemas, part, isPart || key === 'allOf'))
+  })
+}
+
+function close(value: unknown, isPart = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => close(each, isPart))
   if (!isMapping(value)) return value
-  const inner = Object.fromEntries(Object.entries(value).map(([key, of]) => [key, close(of)]))
-  const isOpen = inner['type'] === 'object' && 'properties' in inner
+  const isWhole = 'allOf' in value
+  const inner = Object.fromEntries(
+    Object.entries(value).map(([key, of]) => [key, close(of, isWhole && key === 'allOf')]),
+  )
+  if (isWhole) return { ...inner, unevaluatedProperties: false }
+  const isOpen = inner['type'] === 'object' && 'properties' in inner && !isPart
   return isOpen ? { ...inner, additionalProperties: false } : inner
+}
+
+function refName(schema: unknown): string | undefined {
+  const pointer = member(schema, '$ref')
+  return typeof pointer === 'string' ? pointer.split('/').at(-1) : undefined
 }
 
 function objectOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -28,10 +28,7 @@ export function apiPage(): string {
   })
   const sections = operations.map(({ name, operation }) => sectionOf(document, name, operation))
   const schemas = members(member(document, 'components'), 'schemas').map(([name, schema]) => {
-    const fields = fieldsOf('', schema).map(([field, type, about]) => [code(field), type, about])
-    const parts = partsOf(schema)
-    const body = parts === '' ? table(['field', 'type', 'meaning'], fields) : `One of ${parts}.`
-    return `### ${name}\n\n${body}`
+    return [`### ${name}`, ...objectText(schema)].join('\n\n')
   })
   const body = [
     table(['request', 'does', 'body', 'answer'], list),
@@ -86,10 +83,29 @@ function answerOf(operation: unknown): string {
   return nameOf(member(member(content, 'application/json'), 'schema'))
 }
 
-/** The names of the objects of which a schema is one; empty for other schemas. */
-function partsOf(schema: unknown): string {
-  const parts = member(schema, 'oneOf')
-  return Array.isArray(parts) ? parts.map(nameOf).join(', ') : ''
+/** The fields of an object, and the names of the objects whose fields it also has. */
+function objectText(schema: unknown): readonly string[] {
+  const all = member(schema, 'allOf')
+  const parts: readonly unknown[] = Array.isArray(all) ? all : [schema]
+  const fields = parts
+    .flatMap((part) => fieldsOf('', part))
+    .map(([field, type, about]) => [code(field), type, about])
+  const names = parts.flatMap(namesIn)
+  const whose = names.length === 1 ? names.join() : `one of ${names.join(', ')}`
+  return [
+    ...(fields.length === 0 ? [] : [table(['field', 'type', 'meaning'], fields)]),
+    ...(names.length === 0
+      ? []
+      : [`${fields.length === 0 ? 'The' : 'Also the'} fields of ${whose}.`]),
+  ]
+}
+
+/** The object that a schema names, or of which it is one. */
+function namesIn(schema: unknown): readonly string[] {
+  const either = member(schema, 'oneOf') ?? member(schema, 'anyOf')
+  if (Array.isArray(either)) return either.flatMap(namesIn)
+  const name = nameOf(schema)
+  return name === '' ? [] : [name]
 }
 
 /** What a body is, for people: `Endpoint`, `list of Endpoint`. */
@@ -121,6 +137,8 @@ function fieldsOf(
 function typeOf(given: unknown): string {
   const { schema, isNullable } = withoutNull(given)
   if (isNullable) return `${typeOf(schema)} or null`
+  const named = nameOf(schema)
+  if (named !== '') return named
   const values = member(schema, 'enum')
   if (Array.isArray(values)) return values.map((value) => code(String(value))).join(', ')
   const type = member(schema, 'type')

@@ -77,6 +77,7 @@ function typeOf(schema: unknown): string {
   if (named !== '') return named
   if ('const' in of) return JSON.stringify(of['const'])
   if (Array.isArray(of['enum'])) return of['enum'].map((word) => JSON.stringify(word)).join(' | ')
+  if (Array.isArray(of['allOf'])) return of['allOf'].map((part) => `(${typeOf(part)})`).join(' & ')
   const parts = of['anyOf'] ?? of['oneOf']
   if (Array.isArray(parts)) return parts.map(typeOf).join(' | ')
   const kinds: readonly unknown[] = Array.isArray(of['type']) ? of['type'] : [of['type']]

@@ -8,7 +8,6 @@ import { METRICS } from '../../src/daemon/metrics.ts'
 import { labelsOf, metricType, type Metric } from '../../src/telemetry/metric-table.ts'
 import { PREFIX } from '../../src/telemetry/metrics.ts'
 import { PROCESS_METRICS } from '../../src/telemetry/process-metrics.ts'
-import { ADMIN_TYPES, adminTypes } from './admin-types.ts'
 import { API_PAGE, apiPage } from './api-page.ts'
 import { API_TYPES, apiTypes } from './api-types.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
@@ -22,7 +21,6 @@ export async function makeReference(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/commands.md', commandsPage()],
     [API_PAGE, apiPage()],
     [LIBRARY_TYPES, await libraryTypes()],
-    [ADMIN_TYPES, await adminTypes()],
     [API_TYPES, await apiTypes()],
   ])
 }

@@ -1,7 +1,7 @@
 // `runAudit` runs `namegate audit on|off|reset`. The command sets audit at run time, for the node, for one endpoint, or for the endpoints
 // with certain labels.
 
-import type { AuditResultShape } from '../../admin/shapes.ts'
+import type { AuditResult } from '../../client/api-types.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { listOf, textOf, type PartOf } from '../fields.ts'
@@ -60,7 +60,7 @@ function scopeOf({ texts, flags }: ParsedArguments): Scope | string {
   return { scope: 'selector', matchLabels: Object.fromEntries(matchLabels) }
 }
 
-function formatResult(setting: string, scope: Scope, answer: PartOf<AuditResultShape>): string {
+function formatResult(setting: string, scope: Scope, answer: PartOf<AuditResult>): string {
   if (scope.scope === 'node') {
     const whom = `audit ${setting} for the node: ${NODE_MEANS[setting] ?? ''}`
     return `${whom}; mode is ${textOf(answer.mode)}\n`

@@ -1,7 +1,7 @@
 // `runDoctor` runs `namegate doctor`. Each check looks at one thing that namegate depends on. The command changes nothing, and works without
 // root and without a daemon. A check that fails is reported as `unchecked` and does not end the command.
 
-import type { StatusShape } from '../../admin/shapes.ts'
+import type { Status } from '../../client/api-types.ts'
 import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { toolRunner } from '../../intercept/tools.ts'
 import { clientOf } from '../client.ts'
@@ -74,7 +74,7 @@ export async function runDoctor(read: ParsedArguments, output: CommandOutput): P
 
 /** Returns the daemon's status. If a daemon runs but does not serve this user, the finding says why. */
 async function askDaemon(socket: string): Promise<{
-  readonly status: PartOf<StatusShape> | undefined
+  readonly status: PartOf<Status> | undefined
   readonly findings: readonly Finding[]
 }> {
   try {

@@ -4,16 +4,7 @@ import { nearest } from '../../core/did-you-mean.ts'
 import { parseMaskedPrefix } from '../../core/ip.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import { parseMatchPattern } from '../../policy/match/pattern.ts'
-import type {
-  DatapathShape,
-  EndpointShape,
-  IdentityShape,
-  IpcacheShape,
-  NameShape,
-  PolicyShape,
-  ResourceShape,
-  SelectorShape,
-} from '../../admin/shapes.ts'
+import type { Name, Operations, Prefix } from '../../client/api-types.ts'
 import type { Client } from '../../client/client.ts'
 import { decodeRows, gather } from '../../client/decode.ts'
 import { openClient } from '../client.ts'
@@ -22,17 +13,16 @@ import { cellOf, fieldsOf, listOf, textOf, type Fields, type PartOf } from '../f
 import { repeat } from '../repeat.ts'
 import { TableWriter } from '../table.ts'
 
-/** The tables of `get`, and the shape of a line in each. */
-interface Shapes {
-  readonly endpoints: EndpointShape
-  readonly policies: PolicyShape
-  readonly selectors: SelectorShape
-  readonly names: NameShape
-  readonly ipcache: IpcacheShape
-  readonly identities: IdentityShape
-  readonly resources: ResourceShape
-  readonly datapath: DatapathShape
-}
+type TableName =
+  | 'endpoints'
+  | 'policies'
+  | 'selectors'
+  | 'names'
+  | 'ipcache'
+  | 'identities'
+  | 'resources'
+  | 'datapath'
+type RowOf<Table extends TableName> = Operations[`GET /v1/${Table}`]['row']
 
 /** One column. Its cell is one field of a line, or a text that a function makes from several fields. */
 type Column<Shape> = readonly [title: string, cell: keyof Shape | ((row: PartOf<Shape>) => string)]
@@ -40,7 +30,7 @@ type Column<Shape> = readonly [title: string, cell: keyof Shape | ((row: PartOf<
 /** How many addresses, or owners, a cell shows at most. */
 const ADDRESSES_SHOWN = 4
 
-const TABLES: { readonly [Name in keyof Shapes]: readonly Column<Shapes[Name]>[] } = {
+const TABLES: { readonly [Table in TableName]: readonly Column<RowOf<Table>>[] } = {
   endpoints: [
     ['ID', 'id'],
     ['NAME', 'name'],
@@ -144,7 +134,7 @@ interface Filters {
 }
 
 /** Asks the daemon for the table. */
-function tableOf(client: Client, resource: keyof Shapes, query: Filters): AsyncIterable<string> {
+function tableOf(client: Client, resource: TableName, query: Filters): AsyncIterable<string> {
   const filtered = FILTERED.find((each) => each === resource)
   return filtered === undefined
     ? client.text(`GET /v1/${resource}`)
@@ -152,7 +142,7 @@ function tableOf(client: Client, resource: keyof Shapes, query: Filters): AsyncI
 }
 
 /** Returns the filters of the options. If a filter is wrong, returns the fault as text. */
-function filtersOf({ texts }: ParsedArguments, resource: keyof Shapes): Filters | string {
+function filtersOf({ texts }: ParsedArguments, resource: TableName): Filters | string {
   const query: Filters = {}
   for (const name of FILTERS) {
     const value = texts.get(name)
@@ -171,7 +161,7 @@ function filtersOf({ texts }: ParsedArguments, resource: keyof Shapes): Filters 
 }
 
 async function print(
-  resource: keyof Shapes,
+  resource: TableName,
   parts: AsyncIterable<string>,
   isJson: boolean,
   output: CommandOutput,
@@ -199,7 +189,7 @@ async function* once(text: string): AsyncIterable<string> {
   await Promise.resolve()
 }
 
-function isShown(resource: string): resource is keyof Shapes {
+function isShown(resource: string): resource is TableName {
   return Object.hasOwn(TABLES, resource)
 }
 
@@ -214,7 +204,7 @@ function wrongResource(resource: string, rest: readonly string[]): string {
 }
 
 /** Returns the first addresses of a name, such as `198.51.100.1 (live, TTL to 12:00:00)`. */
-function addresses(row: PartOf<NameShape>): string {
+function addresses(row: PartOf<Name>): string {
   const all = listOf(row.addresses).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {
     const time = textOf(each['expires']).slice(11, 19)
@@ -225,7 +215,7 @@ function addresses(row: PartOf<NameShape>): string {
 }
 
 /** Returns the first owners of a prefix, such as `name www.example.com, policy prod/web`. */
-function owners(row: PartOf<IpcacheShape>): string {
+function owners(row: PartOf<Prefix>): string {
   const all = listOf(row.owners).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {
     return `${textOf(each['kind'])} ${textOf(each['name'])}`

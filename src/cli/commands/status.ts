@@ -1,6 +1,6 @@
 // `runStatus` runs `namegate status`. The command prints the state of the daemon, as text for people or as JSON.
 
-import type { StatusShape } from '../../admin/shapes.ts'
+import type { Status } from '../../client/api-types.ts'
 import { systemClock } from '../../core/clock.ts'
 import { openClient } from '../client.ts'
 import {
@@ -28,8 +28,7 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
   if (read.positionals.length > 0) return read.wrong('status takes no argument')
   const style = styleOf(read, output)
   if (typeof style === 'string') return read.wrong(style)
-  const status: PartOf<StatusShape> = (await (await openClient(read)).request('GET /v1/status'))
-    .value
+  const status: PartOf<Status> = (await (await openClient(read)).request('GET /v1/status')).value
   const { terminal } = output
   const now = systemClock.wall()
   const time = (text: string): string => (terminal === undefined ? text : relativeTime(text, now))
@@ -43,9 +42,9 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
 
 type Line = readonly [name: string, value: string, look?: Look | undefined]
 
-function formatStatus(status: PartOf<StatusShape>, look: StatusLook): string {
+function formatStatus(status: PartOf<Status>, look: StatusLook): string {
   const datapath = fieldsOf(status.datapath)
-  const endpoints: PartOf<StatusShape['endpoints']> = fieldsOf(status.endpoints)
+  const endpoints: PartOf<Status['endpoints']> = fieldsOf(status.endpoints)
   const isReady = status.ready === true
   const pairs: readonly Line[] = [
     ['health', textOf(status.health), status.health === 'ok' ? 'green' : 'red'],
@@ -112,7 +111,7 @@ function formatMode(mode: unknown): string {
   return about === undefined ? textOf(mode) : `${textOf(mode)}: ${about}`
 }
 
-function formatPolicy({ policies, policyRevision, realizedRevision }: PartOf<StatusShape>): string {
+function formatPolicy({ policies, policyRevision, realizedRevision }: PartOf<Status>): string {
   const count = policies === 1 ? '1 policy' : `${textOf(policies)} policies`
   if (policyRevision === realizedRevision)
     return `${count} in force, revision ${textOf(policyRevision)}`
@@ -127,7 +126,7 @@ function formatDatapath({
   stalled,
   held,
   repaired,
-}: PartOf<StatusShape['datapath']>): string {
+}: PartOf<Status['datapath']>): string {
   const at =
     revision === desiredRevision
       ? `has every change, revision ${textOf(revision)}`
@@ -143,8 +142,8 @@ function formatDatapath({
 
 /** Returns how many endpoints are enforced. The memory datapath sees no packets, so it enforces no endpoint. */
 function formatEnforcing(
-  { enforcing }: PartOf<StatusShape['endpoints']>,
-  { kind }: PartOf<StatusShape['datapath']>,
+  { enforcing }: PartOf<Status['endpoints']>,
+  { kind }: PartOf<Status['datapath']>,
 ): string {
   if (kind !== 'memory') return `${textOf(enforcing)} enforcing`
   return 'names are checked, but the memory datapath drops no packets'
@@ -156,7 +155,7 @@ function formatKept({
   journal,
   age,
   faults,
-}: PartOf<NonNullable<StatusShape['kept']>>): string {
+}: PartOf<NonNullable<Status['kept']>>): string {
   const failed = faults === 0 ? '' : `, ${counted(faults, 'write')} failed`
   const octets = `${textOf(image)} octets and a journal of ${textOf(journal)}`
   const isWritten = image !== 0 || journal !== 0
@@ -171,7 +170,7 @@ function counted(count: unknown, what: string): string {
 
 /** Returns the line about the restart. It is shown until the restart is done, when no entry of an earlier daemon is left. */
 function restartLine(value: unknown): readonly (readonly [string, string])[] {
-  const part: PartOf<NonNullable<StatusShape['restart']>> = fieldsOf(value)
+  const part: PartOf<NonNullable<Status['restart']>> = fieldsOf(value)
   const { phase, restored, left, claimed, kept } = part
   if (phase === undefined || phase === 'done') return []
   const back = `${textOf(restored)} learned addresses back`
@@ -181,7 +180,7 @@ function restartLine(value: unknown): readonly (readonly [string, string])[] {
 }
 
 function formatUpstream(value: unknown): string {
-  const part: PartOf<StatusShape['upstreams'][number]> = fieldsOf(value)
+  const part: PartOf<Status['upstreams'][number]> = fieldsOf(value)
   const { address, answered, state, first, rttMs, failures } = part
   if (answered === true) {
     const time = rttMs === null ? '' : ` in ${textOf(rttMs)} ms`
@@ -195,14 +194,14 @@ function formatUpstream(value: unknown): string {
 }
 
 function formatLimit(value: unknown): Line {
-  const part: PartOf<StatusShape['limits'][number]> = fieldsOf(value)
+  const part: PartOf<Status['limits'][number]> = fieldsOf(value)
   const { limit, use, bound, hits } = part
   const used = use === null ? `bound ${textOf(bound)}` : `${textOf(use)} of ${textOf(bound)} used`
   return [`limit ${textOf(limit)}`, `${used}, hit ${counted(hits, 'time')}`, 'yellow']
 }
 
 function formatFault(value: unknown): Line {
-  const part: PartOf<StatusShape['faults'][number]> = fieldsOf(value)
+  const part: PartOf<Status['faults'][number]> = fieldsOf(value)
   const { file, line, column, message } = part
   const place = `${textOf(file)}:${textOf(line)}:${textOf(column)}`
   return ['fault', `${place}: ${textOf(message)}`, 'red']

@@ -1,8 +1,7 @@
 // `runTop` runs `namegate top`. The command shows what was asked and refused most in a recent time, and the upstreams. The daemon counts the
 // flows of its memory; the command asks again at every interval, and draws the result in the same place of the terminal.
 
-import type { StatusShape } from '../../admin/shapes.ts'
-import type { TopShape } from '../../admin/top-shapes.ts'
+import type { Status, Top } from '../../client/api-types.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import type { Client } from '../../client/client.ts'
 import { openClient } from '../client.ts'
@@ -62,7 +61,7 @@ async function ask(
   client: Client,
   window: string,
   rows: number,
-): Promise<{ readonly top: PartOf<TopShape>; readonly status: PartOf<StatusShape> }> {
+): Promise<{ readonly top: PartOf<Top>; readonly status: PartOf<Status> }> {
   const [top, status] = await Promise.all([
     client.request('GET /v1/top', { query: { window, rows } }),
     client.request('GET /v1/status'),

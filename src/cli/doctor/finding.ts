@@ -1,6 +1,6 @@
 // A Finding is the result of one check of `namegate doctor`. A check gets an Examined, changes nothing, and returns one Finding or several.
 
-import type { StatusShape } from '../../admin/shapes.ts'
+import type { Status } from '../../client/api-types.ts'
 import type { Config } from '../../config/config.ts'
 import type { PartOf } from '../fields.ts'
 import type { Machine } from './machine.ts'
@@ -24,7 +24,7 @@ export interface Examined {
   /** The built-in defaults if no file was found, or if the file has faults. */
   readonly config: Config
   /** The reply of the running daemon. Undefined if none answers. */
-  readonly status: PartOf<StatusShape> | undefined
+  readonly status: PartOf<Status> | undefined
 }
 
 export type Check = (examined: Examined) => readonly Finding[] | Promise<readonly Finding[]>

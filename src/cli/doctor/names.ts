@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { StatusShape } from '../../admin/shapes.ts'
+import type { Status } from '../../client/api-types.ts'
 import type { Config } from '../../config/config.ts'
 import { ownAddresses, systemResolvers } from '../../config/machine.ts'
 import { isUnspecified, resolveUpstreams, sameOctets } from '../../config/upstreams.ts'
@@ -118,7 +118,7 @@ interface Asked {
 
 function judgeKnown(finding: Findings, upstreams: readonly unknown[]): Finding {
   const asked = upstreams.map((value): Asked => {
-    const { address, answered }: PartOf<StatusShape['upstreams'][number]> = fieldsOf(value)
+    const { address, answered }: PartOf<Status['upstreams'][number]> = fieldsOf(value)
     const fault = answered === false ? 'does not answer the daemon' : undefined
     return { address: textOf(address), fault }
   })

@@ -1,22 +1,14 @@
 // Formats a flow as one line for people, such as `2026-01-02T03:04:05.678Z deny  shop         A evil.test denied, client 10.0.0.1`. Every word
 // that comes from the daemon is clean before it gets a colour.
 
-import type {
-  DnsFlowShape,
-  ExpiredUseShape,
-  FlowRuleShape,
-  PacketFlowShape,
-  PolicyLostShape,
-} from '../../admin/flow-shapes.ts'
+import type { Flow, FlowRule, KeptFlow } from '../../client/api-types.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { PLAIN, type Look, type Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
 
-/** A flow of any kind. Flows that stand for equal flows also have `count` and `last`. */
-export type FlowFields = PartOf<DnsFlowShape> &
-  PartOf<PacketFlowShape> &
-  PartOf<PolicyLostShape> &
-  PartOf<ExpiredUseShape> & { readonly count?: unknown; readonly last?: unknown }
+/** A flow of any kind, of the ring or kept on disk. */
+export type FlowFields = { readonly [Name in KeyIn<Flow | KeptFlow>]?: unknown }
+type KeyIn<Shape> = Shape extends unknown ? keyof Shape : never
 
 export interface FlowLook {
   readonly style: Style
@@ -102,7 +94,7 @@ function byWhom(flow: FlowFields): string {
 export function formatRules(rules: unknown): string {
   return listOf(rules)
     .map((rule) => {
-      const { policy, file, line }: PartOf<FlowRuleShape> = fieldsOf(rule)
+      const { policy, file, line }: PartOf<FlowRule> = fieldsOf(rule)
       return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
     })
     .join(', ')

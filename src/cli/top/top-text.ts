@@ -1,15 +1,14 @@
 // Formats the most frequent names, endpoints and refusals, and the upstreams, as lines of a given width.
 
-import type { StatusShape } from '../../admin/shapes.ts'
-import type { TopShape } from '../../admin/top-shapes.ts'
+import type { Status, Top } from '../../client/api-types.ts'
 import { fieldsOf, listOf, numberOf, textOf, type PartOf } from '../fields.ts'
 import { formatRules, inVerdictColour } from '../flows/flow-text.ts'
 import type { Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
 
 export interface TopText {
-  readonly top: PartOf<TopShape>
-  readonly status: PartOf<StatusShape>
+  readonly top: PartOf<Top>
+  readonly status: PartOf<Status>
   /** In characters. */
   readonly width: number
   /** How many rows each list has at most. */
@@ -41,13 +40,13 @@ export function formatTop({ top, status, width, rows, style }: TopText): readonl
   ]
 }
 
-function summary({ time, seconds, flows }: PartOf<TopShape>): string {
+function summary({ time, seconds, flows }: PartOf<Top>): string {
   const [count, span] = [numberOf(flows), numberOf(seconds)]
   const rate = span === 0 ? '0' : (count / span).toFixed(1)
   return `namegate top  ${textOf(time).slice(11, 19)}  ${count} flows in ${Math.round(span)} s, ${rate}/s`
 }
 
-function verdictLine({ verdicts }: PartOf<TopShape>, style: Style, width: number): string {
+function verdictLine({ verdicts }: PartOf<Top>, style: Style, width: number): string {
   const all = fieldsOf(verdicts)
   let left = width
   return Object.keys(all)
@@ -69,17 +68,17 @@ function counts(...values: readonly unknown[]): string {
 }
 
 function nameLine(row: unknown): string {
-  const { name, flows, refused }: PartOf<TopShape['names'][number]> = fieldsOf(row)
+  const { name, flows, refused }: PartOf<Top['names'][number]> = fieldsOf(row)
   return counts(flows, refused) + textOf(name)
 }
 
 function endpointLine(row: unknown): string {
-  const { endpoint, flows, refused }: PartOf<TopShape['endpoints'][number]> = fieldsOf(row)
+  const { endpoint, flows, refused }: PartOf<Top['endpoints'][number]> = fieldsOf(row)
   return counts(flows, refused) + (typeof endpoint === 'string' ? endpoint : '(unknown)')
 }
 
 function refusalLine(row: unknown): string {
-  const part: PartOf<TopShape['refusals'][number]> = fieldsOf(row)
+  const part: PartOf<Top['refusals'][number]> = fieldsOf(row)
   const names = listOf(part.names)
   const named = names.length === 0 ? '' : ` (${names.map(textOf).join(', ')})`
   const rules = formatRules(part.rules)
@@ -88,16 +87,16 @@ function refusalLine(row: unknown): string {
 }
 
 /** Upstreams, the slowest first. Upstreams that failed or did not answer come before these. */
-function slowest(upstreams: unknown): readonly PartOf<StatusShape['upstreams'][number]>[] {
-  const slowness = ({ state, rttMs }: PartOf<StatusShape['upstreams'][number]>): number =>
+function slowest(upstreams: unknown): readonly PartOf<Status['upstreams'][number]>[] {
+  const slowness = ({ state, rttMs }: PartOf<Status['upstreams'][number]>): number =>
     state === 'up' ? numberOf(rttMs) : Number.POSITIVE_INFINITY
-  const list: readonly PartOf<StatusShape['upstreams'][number]>[] = listOf(upstreams).map(fieldsOf)
+  const list: readonly PartOf<Status['upstreams'][number]>[] = listOf(upstreams).map(fieldsOf)
   return list.toSorted((a, b) =>
     slowness(a) < slowness(b) ? 1 : slowness(a) > slowness(b) ? -1 : 0,
   )
 }
 
-function upstreamLine(part: PartOf<StatusShape['upstreams'][number]>): string {
+function upstreamLine(part: PartOf<Status['upstreams'][number]>): string {
   const rtt = typeof part.rttMs === 'number' ? part.rttMs.toFixed(1) : '-'
   return `${counts(rtt, part.failures)}${textOf(part.address)} ${textOf(part.state)}`
 }

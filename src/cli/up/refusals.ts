@@ -2,12 +2,10 @@
 // connection is a line at once. Later ones are counted, and `repeated` returns one line for each. A test or caller gives the flows, so the
 // code does no I/O.
 
-import type { DnsFlowShape, FlowRuleShape, PacketFlowShape } from '../../admin/flow-shapes.ts'
+import type { FlowRule } from '../../client/api-types.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import type { FlowFields } from '../flows/flow-text.ts'
 import { cleanCell } from '../table.ts'
-
-/** A flow as the daemon sends it. */
-export type RefusedFlow = PartOf<DnsFlowShape> & PartOf<PacketFlowShape>
 
 interface Seen {
   readonly what: string
@@ -28,7 +26,7 @@ export class Refusals {
   }
 
   /** Returns the line of a refusal. Undefined for a repeated refusal, and for other flows. */
-  take(flow: RefusedFlow): string | undefined {
+  take(flow: FlowFields): string | undefined {
     const refusal = refusalOf(flow)
     if (refusal === undefined) return undefined
     const { what, why, remedy } = refusal
@@ -62,7 +60,7 @@ interface Refusal {
   readonly remedy: string
 }
 
-function refusalOf(flow: RefusedFlow): Refusal | undefined {
+function refusalOf(flow: FlowFields): Refusal | undefined {
   switch (flow.kind) {
     case 'denied':
     case 'audited':
@@ -82,7 +80,7 @@ function refusalOf(flow: RefusedFlow): Refusal | undefined {
   }
 }
 
-function nameRefusal(flow: RefusedFlow): Refusal {
+function nameRefusal(flow: FlowFields): Refusal {
   const name = textOf(flow.name)
   const reason = typeof flow.reason === 'string' ? flow.reason : undefined
   return reason === undefined
@@ -90,7 +88,7 @@ function nameRefusal(flow: RefusedFlow): Refusal {
     : { what: name, why: reason, remedy: 'policy allows the name itself' }
 }
 
-function packetRefusal(flow: RefusedFlow): Refusal {
+function packetRefusal(flow: FlowFields): Refusal {
   const peer = textOf(flow.peer)
   const protocol = textOf(flow.protocol).toLowerCase()
   const host = peer.includes(':') ? `[${peer}]` : peer
@@ -119,9 +117,9 @@ function packetRefusal(flow: RefusedFlow): Refusal {
   return { what, why, remedy: `to allow it: --allow ${target}` }
 }
 
-function rulesText(flow: RefusedFlow): string {
+function rulesText(flow: FlowFields): string {
   const rules = listOf(flow.rules).map((rule) => {
-    const { policy, file, line }: PartOf<FlowRuleShape> = fieldsOf(rule)
+    const { policy, file, line }: PartOf<FlowRule> = fieldsOf(rule)
     return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
   })
   return rules.length === 0 ? 'a deny rule' : rules.join(', ')

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Refusals, type RefusedFlow } from '../../../src/cli/up/refusals.ts'
+import type { FlowFields } from '../../../src/cli/flows/flow-text.ts'
+import { Refusals } from '../../../src/cli/up/refusals.ts'
 
 const TIME = '2026-01-02T03:04:05.678Z'
 const denied = { time: TIME, kind: 'denied', name: 'a.example', type: 'A', reason: null, rules: [] }
@@ -18,7 +19,7 @@ const dropped = {
   rules: [],
 }
 
-const ROWS: readonly (readonly [why: string, flow: RefusedFlow, said: RegExp | undefined])[] = [
+const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | undefined])[] = [
   [
     'a name',
     denied,
