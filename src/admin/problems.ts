@@ -1,7 +1,7 @@
 // Defines the problems that the admin API reports, and makes their bodies: `application/problem+json` (RFC 9457). The type of a problem is
 // a URN that a program can compare. The title says the same in words, and `detail` says what happened this time.
 
-import type { ProblemShape } from './shapes.ts'
+import type { ProblemShape } from './document/shapes.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 const URN = 'urn:namegate:problem:'

@@ -5,7 +5,7 @@ import { nearest } from '../core/did-you-mean.ts'
 import { commonBits, parseMaskedPrefix, type Prefix } from '../core/ip.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { matches, parseMatchPattern, type Pattern } from '../policy/match/pattern.ts'
-import { strangerIn } from './flow-query.ts'
+import { strangerIn } from './flows/flow-query.ts'
 import type { Parsed } from './requests.ts'
 import type { AdminState } from './state.ts'
 

@@ -2,7 +2,7 @@
 // blocks the event loop (json-stream.ts), and a failure ends only the request that failed. A socket file that was removed is made again.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { writeFlows } from './flow-stream.ts'
+import { writeFlows } from './flows/flow-stream.ts'
 import { SliceWriter, writeRows } from './json-stream.ts'
 import { listenOnSocket } from './listen.ts'
 import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'

@@ -3,7 +3,7 @@
 // (milliseconds). The revision is checked every LOOK_MS until the time is over, also after the client has closed the connection.
 
 import { statusView } from './views/status.ts'
-import type { StatusShape } from './shapes.ts'
+import type { StatusShape } from './document/shapes.ts'
 import type { AdminState } from './state.ts'
 
 export interface WaitedStatus extends StatusShape {

@@ -2,7 +2,7 @@
 // members of the schema and no others.
 
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import { openApi } from '../../src/admin/openapi.ts'
+import { openApi } from '../../src/admin/document/openapi.ts'
 import { isMapping } from '../../src/documents/source-document.ts'
 import type { HttpAnswer } from './nodes/admin.ts'
 

@@ -1,6 +1,6 @@
 // docs/api.md, made from the OpenAPI document: each request with its parameters, its body, its answers, and every object.
 
-import { openApi } from '../../src/admin/openapi.ts'
+import { openApi } from '../../src/admin/document/openapi.ts'
 import { code, member, members, page, table, text } from './markdown.ts'
 
 export const API_PAGE = 'docs/api.md'

@@ -2,7 +2,7 @@
 // `npm run reference` writes the file, test/reference.test.ts compares it.
 
 import { format, resolveConfig } from 'prettier'
-import { openApi } from '../../src/admin/openapi.ts'
+import { openApi } from '../../src/admin/document/openapi.ts'
 import { isMapping } from '../../src/documents/source-document.ts'
 import { member, members, text } from './markdown.ts'
 

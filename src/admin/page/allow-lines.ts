@@ -2,7 +2,7 @@
 // CiliumNetworkPolicy. There is no such line for a refusal that no allow rule can change.
 
 import { parseAddress } from '../../core/ip.ts'
-import type { DnsFlowShape, FlowRuleShape, PacketFlowShape } from '../flow-shapes.ts'
+import type { DnsFlowShape, FlowRuleShape, PacketFlowShape } from '../document/flow-shapes.ts'
 
 export interface AllowLines {
   /** Where the line belongs. `allow-list`: in a file NAME.allow. `policy`: under `egress` of a policy. */

@@ -9,7 +9,7 @@ import type {
   NameShape,
   PolicyShape,
   SelectorShape,
-} from '../shapes.ts'
+} from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { endpointRows } from '../views/endpoints.ts'
 import { ipcacheRows } from '../views/ipcache.ts'

@@ -1,7 +1,12 @@
 // Folds flows into the rows of refusals that the page shows: equal refusals are one row with a count. A row has the rules behind the
 // refusal, the line that would allow it, and the question for `explain`.
 
-import type { DnsFlowShape, FlowRuleShape, FlowShape, PacketFlowShape } from '../flow-shapes.ts'
+import type {
+  DnsFlowShape,
+  FlowRuleShape,
+  FlowShape,
+  PacketFlowShape,
+} from '../document/flow-shapes.ts'
 import { linesForName, linesForPacket, type AllowLines } from './allow-lines.ts'
 
 export interface RefusalRow {

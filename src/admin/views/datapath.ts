@@ -7,7 +7,7 @@ import { formatPortRange, formatProtocol } from '../../core/protocol.ts'
 import type { AdoptedFlow } from '../../datapath/adoption.ts'
 import type { DatapathDump, EndpointEntry, PolicyEntry, PolicyKey } from '../../datapath/entries.ts'
 import { NODE_SCOPE } from '../../datapath/prefix-batch.ts'
-import type { DatapathShape } from '../shapes.ts'
+import type { DatapathShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
 

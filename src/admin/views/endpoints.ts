@@ -5,7 +5,7 @@ import type { EndpointId } from '../../core/ids.ts'
 import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Endpoint } from '../../endpoints/registry.ts'
-import type { EndpointShape, ResourceShape } from '../shapes.ts'
+import type { EndpointShape, ResourceShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { formatTime } from './rows.ts'
 

@@ -6,7 +6,7 @@ import { formatAddress } from '../../core/ip.ts'
 import { formatProtocol } from '../../core/protocol.ts'
 import { formatRcode, formatType } from '../../dns/presentation.ts'
 import { RESERVED_NAMES } from '../../identity/reserved.ts'
-import type { FlowShape, FlowVerdict, PacketFlowShape } from '../flow-shapes.ts'
+import type { FlowShape, FlowVerdict, PacketFlowShape } from '../document/flow-shapes.ts'
 import type { AdminState } from '../state.ts'
 import { formatTime } from './rows.ts'
 

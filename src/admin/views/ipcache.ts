@@ -4,7 +4,7 @@
 import { HOST } from '../../identity/reserved.ts'
 import { OWNER_KINDS, OWNER_NAME } from '../../ipcache/facts.ts'
 import { EVERY_ROW } from '../row-filter.ts'
-import type { IdentityShape, IpcacheShape } from '../shapes.ts'
+import type { IdentityShape, IpcacheShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { isSelected } from './row-selection.ts'
 import { ROWS_PER_PAUSE, type Rows } from './rows.ts'

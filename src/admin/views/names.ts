@@ -5,7 +5,7 @@
 import { endpointId } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'
 import { EVERY_ROW, hasName, hasPrefix, type RowFilter } from '../row-filter.ts'
-import type { NameShape } from '../shapes.ts'
+import type { NameShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { formatTime, ROWS_PER_PAUSE, type Rows } from './rows.ts'
 

@@ -3,7 +3,7 @@
 import { formatFault } from '../../core/errors.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Policy } from '../../policy/rule.ts'
-import type { PolicyShape } from '../shapes.ts'
+import type { PolicyShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 
 export function* policyRows(state: AdminState): Iterable<PolicyShape> {

@@ -2,7 +2,7 @@
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Selector } from '../../identity/selector-cache.ts'
-import type { SelectorShape } from '../shapes.ts'
+import type { SelectorShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
 

@@ -2,7 +2,7 @@
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import { isWorthALine } from '../../telemetry/limits.ts'
-import type { StatusShape } from '../shapes.ts'
+import type { StatusShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { isEnforcing, unfencedReason } from './endpoints.ts'
 import { idlePolicies } from './policies.ts'

@@ -6,7 +6,7 @@
 
 import { formatPrefix } from '../../core/ip.ts'
 import type { DatapathDump, EndpointEntry } from '../../datapath/entries.ts'
-import type { DifferenceShape } from '../shapes.ts'
+import type { DifferenceShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import {
   formatEndpointValue,

@@ -1,7 +1,7 @@
 // `runFlows` runs `namegate flows`. The command prints flows: the flows that are kept on disk, the flows in the daemon's memory, and new
 // flows. The daemon filters its flows itself. On a terminal, equal flows are folded, and times are relative.
 
-import type { FilterText, FlowFilter } from '../../admin/flow-filter.ts'
+import type { FilterText, FlowFilter } from '../../admin/flows/flow-filter.ts'
 import { systemClock } from '../../core/clock.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import type { Client, RequestOptions } from '../../client/client.ts'
@@ -83,7 +83,7 @@ async function readFilters(
   filters: readonly FilterText[],
 ): Promise<FlowFilter | string | undefined> {
   if (filters.length === 0) return undefined
-  const { readFlowFilter } = await import('../../admin/flow-filter.ts')
+  const { readFlowFilter } = await import('../../admin/flows/flow-filter.ts')
   const found = readFlowFilter(filters)
   return found.kind === 'ok' ? found.value : found.reason
 }

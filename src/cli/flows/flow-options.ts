@@ -1,7 +1,7 @@
 // Reads the filters of `namegate flows` from its options. `--not` in front of a filter turns it around. The daemon filters the flows of its
 // ring by these texts.
 
-import type { FilterText, FlowFilterKey } from '../../admin/flow-filter.ts'
+import type { FilterText, FlowFilterKey } from '../../admin/flows/flow-filter.ts'
 import type { GivenOption } from '../command.ts'
 
 const KEYS: readonly FlowFilterKey[] = [

@@ -1,6 +1,6 @@
 // KeptFacts shows a flow of the daemon's JSON to a filter, so that flows that are kept on disk are filtered as the daemon filters its ring.
 
-import { anyMatches, type FlowFacts, type NameFilter } from '../../admin/flow-facts.ts'
+import { anyMatches, type FlowFacts, type NameFilter } from '../../admin/flows/flow-facts.ts'
 import { containsPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'

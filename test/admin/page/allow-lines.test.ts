@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { explainBody } from '../../../src/admin/explain.ts'
-import type { DnsFlowShape, PacketFlowShape } from '../../../src/admin/flow-shapes.ts'
+import type { DnsFlowShape, PacketFlowShape } from '../../../src/admin/document/flow-shapes.ts'
 import { linesForName, linesForPacket } from '../../../src/admin/page/allow-lines.ts'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
 import type { Policy } from '../../../src/policy/rule.ts'

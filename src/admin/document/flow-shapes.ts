@@ -3,7 +3,7 @@
 // no number.
 
 import { z } from 'zod'
-import { FLOW_KINDS } from '../flows/record/flow-kinds.ts'
+import { FLOW_KINDS } from '../../flows/record/flow-kinds.ts'
 import { shape, text, texts, time, whole } from './shape-parts.ts'
 
 const verdict = z.enum(['allow', 'deny', 'audit', 'error', 'event'])

@@ -5,9 +5,9 @@
 import type { ServerResponse } from 'node:http'
 import type { FlowFilter } from './flow-filter.ts'
 import { RingFacts } from './flow-facts.ts'
-import { SliceWriter } from './json-stream.ts'
-import type { AdminState } from './state.ts'
-import { flowView } from './views/flows.ts'
+import { SliceWriter } from '../json-stream.ts'
+import type { AdminState } from '../state.ts'
+import { flowView } from '../views/flows.ts'
 
 const LOOK_MS = 50
 /** How many flows the filter looks at between two pauses. */

@@ -2,14 +2,14 @@
 // must accept a flow. A parameter with `not-` in front leaves out each flow that has one of its values. A filter that can match no flow is
 // refused with the reason.
 
-import { nearest } from '../core/did-you-mean.ts'
-import { parseMaskedPrefix } from '../core/ip.ts'
-import { SCTP, TCP, UDP } from '../core/protocol.ts'
-import { FLOW_KINDS, type FlowKind } from '../flows/record/flow-kinds.ts'
-import { parseMatchPattern } from '../policy/match/pattern.ts'
+import { nearest } from '../../core/did-you-mean.ts'
+import { parseMaskedPrefix } from '../../core/ip.ts'
+import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
+import { parseMatchPattern } from '../../policy/match/pattern.ts'
 import { nameFilterOf, type FlowFacts } from './flow-facts.ts'
-import type { Parsed } from './requests.ts'
-import { FLOW_FILTERS, verdictOf } from './views/flows.ts'
+import type { Parsed } from '../requests.ts'
+import { FLOW_FILTERS, verdictOf } from '../views/flows.ts'
 
 export const FLOW_FILTER_KEYS = [
   'endpoint',

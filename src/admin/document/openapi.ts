@@ -1,10 +1,10 @@
 // Makes the OpenAPI document of the admin API from the table of operations and the schemas of shapes.ts.
 
 import { z } from 'zod'
-import { JSON_TYPE, LINES_TYPE } from './negotiation.ts'
+import { JSON_TYPE, LINES_TYPE } from '../negotiation.ts'
 import { OPERATIONS, type Operation, type SchemaName } from './operations.ts'
 import type { Parameter } from './parameters.ts'
-import { PROBLEM_TYPE, PROBLEMS } from './problems.ts'
+import { PROBLEM_TYPE, PROBLEMS } from '../problems.ts'
 import { SCHEMAS } from './shapes.ts'
 
 const ABOUT =

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RingFacts } from '../../src/admin/flow-facts.ts'
-import { filterTexts, readFlowFilter } from '../../src/admin/flow-filter.ts'
-import { readFlowQuery } from '../../src/admin/flow-query.ts'
-import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
-import { mkAdmin } from '../support/nodes/admin.ts'
-import { mkEndpoint, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
+import { RingFacts } from '../../../src/admin/flows/flow-facts.ts'
+import { filterTexts, readFlowFilter } from '../../../src/admin/flows/flow-filter.ts'
+import { readFlowQuery } from '../../../src/admin/flows/flow-query.ts'
+import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
+import { mkAdmin } from '../../support/nodes/admin.ts'
+import { mkEndpoint, Node, prefixOf, wireOf } from '../../support/nodes/node.ts'
 
 function mkLab() {
   const node = new Node()

@@ -1,12 +1,12 @@
 // FlowFacts is what a filter can ask about one flow. RingFacts reads it from the ring without making an object for each flow.
 
-import { endpointId } from '../core/ids.ts'
-import type { Prefix } from '../core/ip.ts'
-import { NAME_OCTETS_MAX, parseName } from '../core/name.ts'
-import type { FlowKind } from '../flows/record/flow-kinds.ts'
-import type { FlowRing } from '../flows/record/flow-ring.ts'
-import { matches, type Pattern } from '../policy/match/pattern.ts'
-import type { AdminState } from './state.ts'
+import { endpointId } from '../../core/ids.ts'
+import type { Prefix } from '../../core/ip.ts'
+import { NAME_OCTETS_MAX, parseName } from '../../core/name.ts'
+import type { FlowKind } from '../../flows/record/flow-kinds.ts'
+import type { FlowRing } from '../../flows/record/flow-ring.ts'
+import { matches, type Pattern } from '../../policy/match/pattern.ts'
+import type { AdminState } from '../state.ts'
 
 /** A pattern with the octets that end every name that it matches. */
 export interface NameFilter {

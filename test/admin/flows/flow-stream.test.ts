@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { AdminServer } from '../../src/admin/server.ts'
-import { systemClock } from '../../src/core/clock.ts'
-import { FLOW_CAPACITY } from '../../src/flows/record/flow-ring.ts'
-import { http, mkAdmin } from '../support/nodes/admin.ts'
-import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
-import { mkEndpoint, Node } from '../support/nodes/node.ts'
+import { AdminServer } from '../../../src/admin/server.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import { FLOW_CAPACITY } from '../../../src/flows/record/flow-ring.ts'
+import { http, mkAdmin } from '../../support/nodes/admin.ts'
+import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
+import { mkEndpoint, Node } from '../../support/nodes/node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-flow-stream-'))
 const socketPath = join(folder, 'admin.sock')

@@ -1,12 +1,12 @@
 // Reads the parameters of `GET /v1/flows`. An unknown parameter and an endpoint that does not exist are refused, because the answer would be
 // other flows than the caller wants, or none.
 
-import { nearest } from '../core/did-you-mean.ts'
-import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
+import { nearest } from '../../core/did-you-mean.ts'
+import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import { FILTER_PARAMETERS, filterTexts, readFlowFilter } from './flow-filter.ts'
 import type { FlowQuery } from './flow-stream.ts'
-import type { Parsed } from './requests.ts'
-import type { AdminState } from './state.ts'
+import type { Parsed } from '../requests.ts'
+import type { AdminState } from '../state.ts'
 
 const PARAMETERS: readonly string[] = ['follow', 'last', 'since', ...FILTER_PARAMETERS]
 
