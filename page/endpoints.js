@@ -1,6 +1,6 @@
 // Endpoints with their policies, and whether policy is enforced, only audited, or neither.
 
-import { Badge, Component, fetchJson, html } from './html.js'
+import { Badge, Component, fetchJson, FilterField, filterRows, html } from './html.js'
 import { linkTo } from './explorer.js'
 
 const SHOWN_MAX = 500
@@ -28,20 +28,16 @@ export class Endpoints extends Component {
   }
 
   render(_props, { list, fault, filter }) {
-    const wanted = filter.trim().toLowerCase()
-    const fits = (list ?? []).filter((row) => wanted === '' || textOf(row).includes(wanted))
+    const fits = filterRows(list ?? [], filter, textOf)
     return html`
       <div class="toolbar">
         <h2>Endpoints</h2>
-        <label class="grow">
-          <span class="hidden">Filter endpoints</span>
-          <input
-            type="search"
-            placeholder="Filter by name, label, address, policy …"
-            value=${filter}
-            onInput=${(event) => this.setState({ filter: event.target.value })}
-          />
-        </label>
+        <${FilterField}
+          label="Filter endpoints"
+          placeholder="Filter by name, label, address, policy …"
+          value=${filter}
+          onFilter=${(text) => this.setState({ filter: text })}
+        />
       </div>
       <p class="muted" role="status">
         ${fault ?? (list === undefined ? 'Loading …' : `${fits.length} of ${list.length} endpoints${fits.length > SHOWN_MAX ? `, the first ${SHOWN_MAX} are shown` : ''}`)}
@@ -52,7 +48,7 @@ export class Endpoints extends Component {
 }
 
 function textOf({ name, addresses, labels, policies, reason }) {
-  return [name, ...addresses, ...labels, ...policies, reason].join(' ').toLowerCase()
+  return [name, ...addresses, ...labels, ...policies, reason].join(' ')
 }
 
 function Table({ rows }) {

@@ -39,6 +39,25 @@ export function Badge({ kind, children }) {
   return html`<span class="badge ${kind}">${children}</span>`
 }
 
+/** A field that filters a list with every letter. */
+export function FilterField({ label, placeholder, value, onFilter }) {
+  return html`<label class="grow">
+    <span class="hidden">${label}</span>
+    <input
+      type="search"
+      placeholder=${placeholder}
+      value=${value}
+      onInput=${(event) => onFilter(event.target.value)}
+    />
+  </label>`
+}
+
+/** The rows whose text contains what a filter says, in any case of letters. */
+export function filterRows(rows, filter, textOf) {
+  const wanted = filter.trim().toLowerCase()
+  return wanted === '' ? rows : rows.filter((row) => textOf(row).toLowerCase().includes(wanted))
+}
+
 /** Copies a text, and says so to people who see and to screen readers. */
 export class CopyButton extends Component {
   copy = async () => {

@@ -1,7 +1,17 @@
 // Refusals as they happen. Equal refusals are one row with a count. A row has the rule that refuses, the line that would allow, and the
 // answer of `explain`. The list can be paused, so that a reader can work with a row.
 
-import { Badge, Component, CopyButton, fetchJson, formatNumber, html, timeOfDay } from './html.js'
+import {
+  Badge,
+  Component,
+  CopyButton,
+  fetchJson,
+  FilterField,
+  filterRows,
+  formatNumber,
+  html,
+  timeOfDay,
+} from './html.js'
 
 const SHOWN_MAX = 100
 
@@ -20,22 +30,18 @@ export class Refusals extends Component {
 
   render({ live }, { held, filter }) {
     const all = held ?? [...live.refusals.values()].reverse()
-    const wanted = filter.trim().toLowerCase()
-    const fits = all.filter((row) => wanted === '' || textOf(row).includes(wanted))
+    const fits = filterRows(all, filter, textOf)
     const rows = fits.slice(0, SHOWN_MAX)
     const toggle = () => this.setState({ held: held === undefined ? all : undefined })
     return html`
       <div class="toolbar">
         <h2>Refusals</h2>
-        <label class="grow">
-          <span class="hidden">Filter refusals</span>
-          <input
-            type="search"
-            placeholder="Filter by endpoint, name, address …"
-            value=${filter}
-            onInput=${(event) => this.setState({ filter: event.target.value })}
-          />
-        </label>
+        <${FilterField}
+          label="Filter refusals"
+          placeholder="Filter by endpoint, name, address …"
+          value=${filter}
+          onFilter=${(text) => this.setState({ filter: text })}
+        />
         <button type="button" aria-pressed=${held !== undefined} onClick=${toggle}>
           ${held === undefined ? 'Pause' : 'Continue'}
         </button>
@@ -66,7 +72,7 @@ export class Refusals extends Component {
 
 function textOf({ endpoint, what, names, kind, rules }) {
   const files = rules.map(({ policy, file }) => `${policy} ${file}`)
-  return [endpoint ?? '', what, ...names, KINDS[kind] ?? kind, ...files].join(' ').toLowerCase()
+  return [endpoint ?? '', what, ...names, KINDS[kind] ?? kind, ...files].join(' ')
 }
 
 class Refusal extends Component {

@@ -190,5 +190,7 @@ test(
       0,
       'a name is text',
     )
+    await page.type('input[type=search]', ' KEY.')
+    await until(page, "document.querySelectorAll('.refusal').length === 1")
   },
 )
