@@ -132,7 +132,7 @@ function Tiles({ status, samples }) {
   </dl>`
 }
 
-/** Buckets by stage, from a histogram of hold times, or from the counters of held answers of an older daemon. */
+/** Buckets by stage, from the histogram of hold times. */
 export function holdsOf(samples) {
   const stages = new Map()
   const add = (stage, bound, count) => {
@@ -147,11 +147,6 @@ export function holdsOf(samples) {
   for (const buckets of stages.values()) {
     buckets.sort((a, b) => a.bound - b.bound)
     for (let i = buckets.length - 1; i > 0; i--) buckets[i].count -= buckets[i - 1].count
-  }
-  if (stages.size > 0) return stages
-  for (const [series, value] of Object.entries(samples)) {
-    const { name, labels } = parseSeries(series)
-    if (name === 'dns_answer_holds_total') add('datapath', labels.at_most, value)
   }
   return stages
 }

@@ -30,8 +30,16 @@ const STALLED_MS = 10_000
 const SAMPLES_MAX = 600
 
 /** The metrics that the page shows. Their values are numbers that the daemon counts anyway. */
-const SHOWN =
-  /^namegate_(?:dns_(?:queries_total|answers_total|failures_total|answers_waiting|answer_hold|hold|query|release)|upstream_(?:queries_in_flight|round_trip)|datapath_events_total|names$|ipcache_prefixes$|identities$)/
+export const PAGE_METRICS = [
+  'dns_queries_total',
+  'dns_answers_total',
+  'dns_failures_total',
+  'dns_hold_seconds',
+  'upstream_queries_in_flight',
+  'names',
+  'ipcache_prefixes',
+] as const
+const SHOWN: ReadonlySet<string> = new Set(PAGE_METRICS.map((name) => `namegate_${name}`))
 
 interface Viewer {
   readonly response: ServerResponse
@@ -133,7 +141,7 @@ export class Live {
   }
 
   async #makeOverview(): Promise<string> {
-    const samples = samplesOf(await this.#state.someMetrics((name) => SHOWN.test(name)))
+    const samples = samplesOf(await this.#state.someMetrics((name) => SHOWN.has(name)))
     const { clock } = this.#state
     const at = Math.round(clock.now())
     return `${JSON.stringify({ overview: { at, status: statusView(this.#state), samples } })}\n`

@@ -1,13 +1,15 @@
 // The live lines of the page: what a viewer gets, and what becomes of a viewer that does not read, or is one too many.
 
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { VIEWERS_MAX } from '../../../src/admin/page/live.ts'
+import { PAGE_METRICS, VIEWERS_MAX } from '../../../src/admin/page/live.ts'
 import type { AdminState } from '../../../src/admin/state.ts'
 import { systemClock } from '../../../src/core/clock.ts'
+import { METRICS } from '../../../src/daemon/metrics.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
 import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
 import { send, servePage, type PageLab } from '../../support/nodes/page.ts'
@@ -91,6 +93,15 @@ test('Live sends the state, its counters, and refusals with the rule and the lin
   viewer.response.destroy()
   await until(() => lab.counts.viewers === 0, 'the viewer is gone')
   assert.equal(lab.counts.stalled, 0)
+})
+
+test('Live sends metrics that exist and that the page shows', () => {
+  const scripts = readdirSync('page').filter((name) => name.endsWith('.js'))
+  const page = scripts.map((name) => readFileSync(`page/${name}`, 'utf8')).join('\n')
+  for (const name of PAGE_METRICS) {
+    assert.ok(name in METRICS, `${name} is a metric`)
+    assert.match(page, new RegExp(`'${name}|samples\\.${name}\\b`), `the page shows ${name}`)
+  }
 })
 
 test('Live counts refusals that find no room in a line', async (context) => {
