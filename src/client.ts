@@ -4,6 +4,7 @@ import { Client } from './client/client.ts'
 import { DEFAULT_SOCKET } from './client/default-socket.ts'
 
 export { UnavailableError } from './core/errors.ts'
+export { ConnectionError, type ConnectionFailure } from './client/connection-error.ts'
 export { ProblemError } from './client/problem-error.ts'
 export type { Client, Reply, RequestOptions } from './client/client.ts'
 export type * from './client/api-types.ts'

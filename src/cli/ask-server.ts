@@ -12,7 +12,17 @@ const LIMIT_MS = 6000
 /** The octets of a message's id. Also the octets of the length in front of a message over TCP (RFC 1035 4.2.2). */
 const TWO = 2
 
-/** Sends `query` (wire format) and returns the answer (wire format). Throws UnavailableError if no answer comes within `limitMs`. */
+/** No answer came from a server. `reason` is the part of the message that does not name the server. */
+export class NoAnswerError extends UnavailableError {
+  readonly reason: string
+
+  constructor(where: string, reason: string) {
+    super(`No answer from ${where}: ${reason}`)
+    this.reason = reason
+  }
+}
+
+/** Sends `query` (wire format) and returns the answer (wire format). Throws NoAnswerError if no answer comes within `limitMs`. */
 export async function askServer(
   server: SocketAddress,
   query: Uint8Array,
@@ -23,7 +33,7 @@ export async function askServer(
     const where = `${formatSocketAddress(server)} over ${overTcp ? 'TCP' : 'UDP'}`
     const fail = (reason: string): void => {
       close()
-      reject(new UnavailableError(`No answer from ${where}: ${reason}`))
+      reject(new NoAnswerError(where, reason))
     }
     const timer = systemClock.after(limitMs, () => fail(`no answer in ${limitMs / 1000} s`))
     const done = (answer: Uint8Array): void => {

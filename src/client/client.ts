@@ -52,7 +52,7 @@ export class Client {
   }
 
   /**
-   * Sends a request and returns its answer. Throws ProblemError if the daemon refuses, and UnavailableError if no daemon answers.
+   * Sends a request and returns its answer. Throws ProblemError if the daemon refuses, and ConnectionError if no daemon answers.
    */
   async request<Name extends ValueName>(
     name: Name,

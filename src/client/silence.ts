@@ -4,14 +4,14 @@
 
 import { request } from 'node:http'
 import { systemClock, type Timer } from '../core/clock.ts'
-import { UnavailableError } from '../core/errors.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
+import { ConnectionError } from './connection-error.ts'
 
 /** If a daemon sends no octet for this time (in milliseconds), the command reports that it does not answer. */
 export const SILENT_MS = 5000
 
 /** The error that a daemon runs but does not answer. */
-export class SilentDaemonError extends UnavailableError {
+export class SilentDaemonError extends ConnectionError {
   /** A text such as `daemon (pid 12)`. */
   readonly who: string
 
@@ -20,6 +20,7 @@ export class SilentDaemonError extends UnavailableError {
     const who = pid === undefined ? 'daemon' : `daemon (pid ${pid})`
     const end = pid === undefined ? 'kill it with SIGKILL' : `kill -KILL ${pid}`
     super(
+      'silent',
       `The ${who} at ${socket} does not answer: nothing came for ${ms} ms, so the daemon hangs, is stopped or is very busy: ${end} and start it again. The kernel continues to enforce, and 'namegate datapath mode' changes it without a daemon`,
     )
     this.who = who

@@ -1,8 +1,9 @@
-// Sends one HTTP request over the UNIX socket of a daemon. If no daemon runs, or the daemon is silent (silence.ts), the functions throw an
-// UnavailableError that names the remedy.
+// Sends one HTTP request over the UNIX socket of a daemon. If no daemon runs, or the daemon is silent (silence.ts), the functions throw a
+// ConnectionError that names the remedy.
 
 import { request, type IncomingMessage } from 'node:http'
-import { messageOf, UnavailableError } from '../core/errors.ts'
+import { messageOf } from '../core/errors.ts'
+import { ConnectionError, type ConnectionFailure } from './connection-error.ts'
 import { SilenceWatch, SilentDaemonError } from './silence.ts'
 
 /** The socket of a daemon, and words for error messages. */
@@ -84,9 +85,8 @@ async function* texts(
   } catch (error) {
     if (error instanceof SilentDaemonError || signal?.aborted === true) throw error
     const reason = messageOf(error)
-    throw new UnavailableError(
-      `The daemon at ${socket} ended in the middle of its answer: ${reason}`,
-    )
+    const text = `The daemon at ${socket} ended in the middle of its answer: ${reason}`
+    throw new ConnectionError('broken', text)
   } finally {
     watch.stop()
   }
@@ -95,18 +95,31 @@ async function* texts(
 function cannotReach(
   { path, named, remedy }: SocketPlace,
   error: NodeJS.ErrnoException,
-): UnavailableError {
-  if (error instanceof SilentDaemonError) return error
-  const { code, message } = error
+): ConnectionError {
+  if (error instanceof ConnectionError) return error
   const whose = named === undefined ? '' : ` (the socket ${named})`
   const also = remedy === undefined ? '' : `, or ${remedy}`
-  return new UnavailableError(
-    code === 'ENOENT'
-      ? `No daemon at ${path}: there is no such socket: start one with 'namegate run'${also}${whose}`
-      : code === 'ECONNREFUSED'
-        ? `No daemon at ${path}: the daemon of this socket has ended: start one with 'namegate run'${whose}`
-        : code === 'EACCES' || code === 'EPERM'
-          ? `Cannot reach the daemon at ${path}: permission denied: run as the daemon's user or root${whose}`
-          : `Cannot reach the daemon at ${path}: ${message}${whose}`,
-  )
+  const fail = (failure: ConnectionFailure, text: string): ConnectionError =>
+    new ConnectionError(failure, text + whose)
+  switch (error.code) {
+    case 'ENOENT':
+      return fail(
+        'absent',
+        `No daemon at ${path}: there is no such socket: start one with 'namegate run'${also}`,
+      )
+    case 'ECONNREFUSED':
+      return fail(
+        'absent',
+        `No daemon at ${path}: the daemon of this socket has ended: start one with 'namegate run'`,
+      )
+    case 'EACCES':
+    case 'EPERM':
+      return fail(
+        'denied',
+        `Cannot reach the daemon at ${path}: permission denied: run as the daemon's user or root`,
+      )
+    case undefined:
+    default:
+      return fail('broken', `Cannot reach the daemon at ${path}: ${error.message}`)
+  }
 }

@@ -49,8 +49,8 @@ export function toolRunner(limitMs: number): RunTool {
       child.stdin.on('error', () => undefined)
       child.on('error', (error) => {
         limit.cancel()
-        const isMissing = 'code' in error && error.code === NOT_FOUND
-        done({ code: -1, stdout: '', stderr: isMissing ? NOT_FOUND : error.message })
+        const wasFound = !('code' in error) || error.code !== NOT_FOUND
+        done({ code: -1, stdout: '', stderr: wasFound ? error.message : NOT_FOUND })
       })
       child.on('close', (code) => {
         limit.cancel()
@@ -81,13 +81,19 @@ export async function mustRun(
   return result.stdout
 }
 
+/** True if the tool is not installed. */
+export function isMissing({ stderr }: ToolResult): boolean {
+  return stderr === NOT_FOUND
+}
+
 /** Returns one line with the failure and the remedy. */
 export function toolError(
   tool: Tool,
   args: readonly string[],
-  { stderr }: ToolResult,
+  result: ToolResult,
 ): UnavailableError {
-  if (stderr === NOT_FOUND) {
+  const { stderr } = result
+  if (isMissing(result)) {
     return new UnavailableError(
       `Cannot run ${tool}: it is not installed: apt-get install ${PACKAGES[tool]}`,
     )

@@ -3,6 +3,7 @@
 
 import type { Status } from '../../client/api-types.ts'
 import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
+import { ConnectionError } from '../../client/connection-error.ts'
 import { toolRunner } from '../../intercept/tools.ts'
 import { clientOf } from '../client.ts'
 import {
@@ -83,11 +84,10 @@ async function askDaemon(socket: string): Promise<{
     return { status: fieldsOf(answer), findings: [] }
   } catch (error) {
     if (!(error instanceof UnavailableError) && !(error instanceof UsageError)) throw error
-    const found = messageOf(error)
-    if (found.startsWith('No daemon')) return { status: undefined, findings: [] }
-    const isDenied = found.includes('permission denied')
-    const result = isDenied ? ('unchecked' as const) : ('problem' as const)
-    return { status: undefined, findings: [{ check: 'daemon', result, found }] }
+    const failure = error instanceof ConnectionError ? error.failure : undefined
+    if (failure === 'absent') return { status: undefined, findings: [] }
+    const result = failure === 'denied' ? ('unchecked' as const) : ('problem' as const)
+    return { status: undefined, findings: [{ check: 'daemon', result, found: messageOf(error) }] }
   }
 }
 

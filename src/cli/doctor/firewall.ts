@@ -10,7 +10,7 @@ import { planOf } from '../../daemon/open-interception.ts'
 import { KernelRouting } from '../../intercept/kernel-routing.ts'
 import { hex } from '../../intercept/nft-script.ts'
 import type { InterceptPlan } from '../../intercept/plan.ts'
-import { toolError } from '../../intercept/tools.ts'
+import { isMissing, toolError } from '../../intercept/tools.ts'
 import { Findings, isTransparent, type Check, type Examined, type Finding } from './finding.ts'
 import { foreignRuleset, type Effect, type ForeignRule } from './firewall-rules.ts'
 
@@ -24,9 +24,9 @@ export const checkFirewall: Check = async ({ machine, config }) => {
   if (result.code !== 0) {
     const reason = messageOf(toolError('nft', args, result))
     const isNeeded = config.datapath.kind === 'nftables' || isTransparent(config)
-    const isMissing = reason.includes('not installed')
-    if (isMissing && isNeeded) return [finding.problem(reason, 'apt-get install nftables')]
-    return [finding.unchecked(reason, isMissing ? 'apt-get install nftables' : RUN_AS_ROOT)]
+    const remedy = isMissing(result) ? 'apt-get install nftables' : RUN_AS_ROOT
+    if (isMissing(result) && isNeeded) return [finding.problem(reason, remedy)]
+    return [finding.unchecked(reason, remedy)]
   }
   const { rules, closed } = foreignRuleset(result.stdout, config.intercept.mark)
   const relevant = rules.filter(({ effect }) => effect !== 'marks' || isTransparent(config))

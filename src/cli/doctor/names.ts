@@ -11,7 +11,7 @@ import { messageOf } from '../../core/errors.ts'
 import type { Prefix } from '../../core/ip.ts'
 import { formatSocketAddress, type SocketAddress } from '../../core/socket-address.ts'
 import { decodeMessage, encodeQuery } from '../../dns/codec.ts'
-import { askServer } from '../ask-server.ts'
+import { askServer, NoAnswerError } from '../ask-server.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { Findings, type Check, type Finding } from './finding.ts'
 import type { Machine } from './machine.ts'
@@ -149,7 +149,7 @@ async function answerOf(server: SocketAddress): Promise<Asked> {
     const { kind } = decodeMessage(octets, 0, octets.length)
     return { address, fault: kind === 'ok' ? undefined : 'its answer is malformed' }
   } catch (error) {
-    return { address, fault: messageOf(error).split(' over UDP: ').at(-1) }
+    return { address, fault: error instanceof NoAnswerError ? error.reason : messageOf(error) }
   }
 }
 
