@@ -129,6 +129,7 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['policy wait --revision x', 'no number'],
   ['policy wait --timeout x', 'no duration'],
   ['policy wait extra', 'wait takes no argument'],
+  ['policy schema extra', 'schema takes no argument'],
   ['state show', 'a file is missing'],
   ['state look file', 'no such verb'],
   ['config', 'a verb is missing'],

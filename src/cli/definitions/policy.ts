@@ -197,12 +197,27 @@ has loaded. The daemon reads a changed file 100 ms after its last change, and th
     await (await import('../policy/policy-wait.ts')).runPolicyWait(read, output),
 }
 
-const VERBS = [CHECK, EXPLAIN, TEST, LINT, SUGGEST, WAIT]
+const SCHEMA: ParsedCommand = {
+  name: 'policy schema',
+  summary: 'print the JSON Schema of policy files, for editors',
+  synopsis: ['policy schema'],
+  docs: 'docs/policies.md',
+  about: `Prints the JSON Schema of the policies that namegate reads: CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy and
+NetworkPolicy. A field that namegate refuses is an error in the schema too, with the reason. Some faults need more than a schema:
+'namegate policy check' finds all.`,
+  options: {},
+  exitCodes: '0 ok, 2 wrong use.',
+  examples: ['namegate policy schema > policy.schema.json'],
+  run: async (read, output) =>
+    (await import('../policy/policy-schema.ts')).runPolicySchema(read, output),
+}
+
+const VERBS = [CHECK, EXPLAIN, TEST, LINT, SUGGEST, WAIT, SCHEMA]
 
 export const POLICY: ParsedCommand = {
   name: 'policy',
   summary: 'check policy files, explain what they do, or suggest them',
-  synopsis: ['policy check|explain|test|lint|suggest|wait ...'],
+  synopsis: ['policy check|explain|test|lint|suggest|wait|schema ...'],
   about: `'namegate policy VERB --help' prints the help of one verb.`,
   options: { config: text('FILE', 'config file') },
   exitCodes: '',

@@ -46,7 +46,7 @@ export interface LoadedPolicies {
   readonly warnings: readonly Fault[]
 }
 
-const DOCUMENT: FieldTable = new Map([
+export const DOCUMENT: FieldTable = new Map([
   ['apiVersion', true],
   ['kind', true],
   ['metadata', true],
@@ -55,8 +55,8 @@ const DOCUMENT: FieldTable = new Map([
   ['status', true],
 ])
 
-const API_VERSION = 'cilium.io/v2'
-const NETWORK_API = 'networking.k8s.io/v1'
+export const API_VERSION = 'cilium.io/v2'
+export const NETWORK_API = 'networking.k8s.io/v1'
 const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
   ['List', 'is not supported: write its items as documents of their own'],
   ['CiliumNetworkPolicyList', 'is not supported: write its items as documents of their own'],

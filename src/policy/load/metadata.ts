@@ -26,7 +26,7 @@ export interface Annotations {
   readonly allowsGuarded: boolean
 }
 
-const METADATA: FieldTable = new Map(
+export const METADATA: FieldTable = new Map(
   [
     'name',
     'namespace',
@@ -47,14 +47,22 @@ const METADATA: FieldTable = new Map(
   ].map((key) => [key, true]),
 )
 
-const OWN_ANNOTATION = 'namegate.io/'
+export const OWN_ANNOTATION = 'namegate.io/'
 const MIN_TTL = 'namegate.io/min-ttl'
 const GRACE = 'namegate.io/grace-after-ttl'
 const CNAME_MATCH = 'namegate.io/cname-match'
 const SVCB = 'namegate.io/svcb'
 const AUDIT = 'namegate.io/audit'
 const ALLOW_GUARDED = 'namegate.io/allow-guarded'
-const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, AUDIT, ALLOW_GUARDED])
+/** The words of each annotation. Empty: a duration. */
+export const ANNOTATIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  [MIN_TTL, []],
+  [GRACE, []],
+  [CNAME_MATCH, ['question', 'chain']],
+  [SVCB, ['learn', 'strip', 'pass']],
+  [AUDIT, ['true', 'false']],
+  [ALLOW_GUARDED, ['true', 'false']],
+])
 const MS_PER_SECOND = 1000
 /** The same maximum as for the configuration's `dns.min-ttl`: ten years. */
 const TTL_MAX_MS = 10 * 365 * 86_400_000
@@ -105,7 +113,7 @@ function readAnnotations(reader: Reader | undefined): Annotations {
   for (const [key, value] of reader?.entries() ?? []) {
     if (!key.startsWith(OWN_ANNOTATION)) continue
     if (!ANNOTATIONS.has(key)) {
-      value.fault(`unknown annotation${suggestion(key, ANNOTATIONS)}`, 'key')
+      value.fault(`unknown annotation${suggestion(key, ANNOTATIONS.keys())}`, 'key')
     } else if (key === AUDIT) {
       audited = readFlag(value)
     } else if (key === ALLOW_GUARDED) {

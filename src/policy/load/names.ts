@@ -8,7 +8,7 @@ import {
   type PatternResult,
 } from '../match/pattern.ts'
 
-const FQDN: FieldTable = new Map([
+export const FQDN: FieldTable = new Map([
   ['matchName', true],
   ['matchPattern', true],
 ])

@@ -14,27 +14,27 @@ import type { Spec } from './spec.ts'
 import type { LabelSelector, PeerSelector, PortRule, Rule } from '../rule.ts'
 
 const EGRESS_ONLY = 'namegate decides egress only'
-const SPEC: FieldTable = new Map([
+export const SPEC: FieldTable = new Map([
   ['podSelector', true],
   ['policyTypes', true],
   ['egress', true],
   ['ingress', true],
 ])
-const RULE: FieldTable = new Map([
+export const RULE: FieldTable = new Map([
   ['to', true],
   ['ports', true],
 ])
-const PEER: FieldTable = new Map([
+export const PEER: FieldTable = new Map([
   ['podSelector', true],
   ['namespaceSelector', true],
   ['ipBlock', true],
 ])
-const PORT: FieldTable = new Map([
+export const PORT: FieldTable = new Map([
   ['port', true],
   ['endPort', true],
   ['protocol', true],
 ])
-const PROTOCOLS: ReadonlyMap<string, number> = new Map([
+export const PROTOCOLS: ReadonlyMap<string, number> = new Map([
   ['TCP', TCP],
   ['UDP', UDP],
   ['SCTP', SCTP],

@@ -24,13 +24,13 @@ const PORT_RULE: readonly (readonly [string, true | string | Unsupported])[] = [
   ['serverNames', notSupported('use toFQDNs')],
   ['listener', BY_NAME],
 ]
-const ALLOW_PORTS: FieldTable = new Map(PORT_RULE)
-const DENY_PORTS: FieldTable = new Map([
+export const ALLOW_PORTS: FieldTable = new Map(PORT_RULE)
+export const DENY_PORTS: FieldTable = new Map([
   ...PORT_RULE,
   ['rules', 'is not supported in egressDeny: deny the port itself'],
 ])
 
-const L7_RULES: FieldTable = new Map<string, true | Unsupported>([
+export const L7_RULES: FieldTable = new Map<string, true | Unsupported>([
   ['dns', true],
   ['http', BY_NAME],
   ['kafka', BY_NAME],
@@ -38,13 +38,13 @@ const L7_RULES: FieldTable = new Map<string, true | Unsupported>([
   ['l7proto', BY_NAME],
 ])
 
-const PORT: FieldTable = new Map([
+export const PORT: FieldTable = new Map([
   ['port', true],
   ['endPort', true],
   ['protocol', true],
 ])
 
-const PROTOCOLS: ReadonlyMap<string, readonly number[]> = new Map([
+export const PROTOCOLS: ReadonlyMap<string, readonly number[]> = new Map([
   ['', PORT_PROTOCOLS],
   ['ANY', PORT_PROTOCOLS],
   ['TCP', [TCP]],

@@ -16,7 +16,7 @@ import { type PortRules, readPortRules } from './ports.ts'
 import { inNamespace, readSelector } from './selector.ts'
 import type { Entity, PeerSelector, Peers, Rule } from '../rule.ts'
 
-const PEERS = ['toFQDNs', 'toEndpoints', 'toCIDR', 'toCIDRSet', 'toEntities'] as const
+export const PEERS = ['toFQDNs', 'toEndpoints', 'toCIDR', 'toCIDRSet', 'toEntities'] as const
 const RULE: readonly (readonly [string, true | string | Unsupported])[] = [
   ...PEERS.map((key) => [key, true] as const),
   ['toPorts', true],
@@ -27,20 +27,20 @@ const RULE: readonly (readonly [string, true | string | Unsupported])[] = [
   ['icmps', notSupported('a rule without toPorts is about ICMP as well')],
   ['authentication', notSupported('namegate decides by address and port')],
 ]
-const ALLOW_RULE: FieldTable = new Map(RULE)
-const DENY_RULE: FieldTable = new Map([
+export const ALLOW_RULE: FieldTable = new Map(RULE)
+export const DENY_RULE: FieldTable = new Map([
   ...RULE,
   ['toFQDNs', 'is not supported in egressDeny: names can only allow'],
 ])
 
-const CIDR_SET: FieldTable = new Map<string, true | Unsupported>([
+export const CIDR_SET: FieldTable = new Map<string, true | Unsupported>([
   ['cidr', true],
   ['except', true],
   ['cidrGroupRef', notSupported('write the prefixes')],
   ['cidrGroupSelector', notSupported('write the prefixes')],
 ])
 
-const ENTITIES: readonly Entity[] = [
+export const ENTITIES: readonly Entity[] = [
   'host',
   'cluster',
   'world',

@@ -6,16 +6,16 @@ import { listWords, type FieldTable, type Reader } from '../../documents/source-
 import { labelKeyFault, labelValueFault, NAMESPACE_KEY, splitKey } from '../match/labels.ts'
 import type { LabelExpression, LabelOperator, LabelSelector } from '../rule.ts'
 
-const SELECTOR: FieldTable = new Map([
+export const SELECTOR: FieldTable = new Map([
   ['matchLabels', true],
   ['matchExpressions', true],
 ])
-const EXPRESSION: FieldTable = new Map([
+export const EXPRESSION: FieldTable = new Map([
   ['key', true],
   ['operator', true],
   ['values', true],
 ])
-const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotExist']
+export const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotExist']
 
 /** Cilium's key for the labels of an endpoint's namespace. */
 export const NAMESPACE_LABELS = 'io.cilium.k8s.namespace.labels.'
@@ -24,7 +24,7 @@ export const NAMESPACE_LABELS = 'io.cilium.k8s.namespace.labels.'
 const NAMESPACE_NAME = `${NAMESPACE_LABELS}kubernetes.io/metadata.name`
 
 /** Label sources that no endpoint or resource has, and the field of a rule to use instead. */
-const FOREIGN_SOURCES: ReadonlyMap<string, string> = new Map([
+export const FOREIGN_SOURCES: ReadonlyMap<string, string> = new Map([
   ['cidr', 'toCIDR'],
   ['fqdn', 'toFQDNs'],
   ['cidrgroup', 'toCIDRSet'],

@@ -27,11 +27,11 @@ const SPEC: readonly (readonly [string, true | string | Unsupported])[] = [
   ['nodeSelector', notSupported('policies select endpoints')],
   ['log', notSupported('flows name the policy that decided')],
 ]
-const EGRESS_SPEC: FieldTable = new Map(SPEC)
+export const EGRESS_SPEC: FieldTable = new Map(SPEC)
 /** The fields with `policies.ingress: ignore`. */
 const WHOLE_SPEC: FieldTable = new Map([...SPEC, ['ingress', true], ['ingressDeny', true]])
 
-const DEFAULT_DENY: FieldTable = new Map([
+export const DEFAULT_DENY: FieldTable = new Map([
   ['egress', true],
   ['ingress', true],
 ])
