@@ -102,8 +102,8 @@ test('deploy/ holds only configurations that close an endpoint which no policy s
     .map((config) => (config as Record<string, unknown>)['default-egress'])
   assert.deepEqual(
     found,
-    Array(6).fill('deny'),
-    'explicit, tproxy, dns-only, image, DaemonSet, sidecar',
+    Array(7).fill('deny'),
+    'explicit, tproxy, dns-only, image, image-dns-only, DaemonSet, sidecar',
   )
 })
 

@@ -23,6 +23,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'installs: test/package.test.ts, test/cli/commands/init.test.ts, test/kernel/daemon/up.test.ts',
   ],
   ['install-npm.md', 'installs: test/package.test.ts'],
+  ['image.md', 'takes Docker: npm run packages -- oci runs the image as its commands say'],
   ['page.md', 'takes a browser and a second machine: test/admin/page'],
   ['sidecar.md', 'of a pod, not of a host: test/kernel/daemon/sidecar.test.ts'],
 ])

@@ -1,0 +1,86 @@
+// The forms in which the documents run the image: what each container gets, read from deploy/kubernetes/daemonset.yaml and from commands
+// `docker run` of the documents.
+
+import { readFileSync } from 'node:fs'
+import { parseAllDocuments } from 'yaml'
+import { z } from 'zod'
+
+const configMap = z.object({ kind: z.literal('ConfigMap'), data: z.record(z.string(), z.string()) })
+const daemonSet = z.object({
+  kind: z.literal('DaemonSet'),
+  spec: z.object({
+    template: z.object({
+      spec: z.object({
+        containers: z.tuple([
+          z.object({
+            args: z.array(z.string()),
+            securityContext: z.object({
+              capabilities: z.object({
+                drop: z.tuple([z.literal('ALL')]),
+                add: z.array(z.string()),
+              }),
+            }),
+            volumeMounts: z.array(z.object({ mountPath: z.string() })),
+          }),
+        ]),
+      }),
+    }),
+  }),
+})
+
+export interface Form {
+  readonly args: readonly string[]
+  readonly capabilities: readonly string[]
+  /** Paths in the container at which it has folders of the machine. */
+  readonly mounts: readonly string[]
+  readonly user?: string
+  readonly isReadOnly?: boolean
+}
+
+/** What Docker gives every container that does not drop it. */
+const DOCKER_CAPABILITIES =
+  'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'
+
+/** On every node of a cluster, and its configuration. */
+export function nodeForm(): Form & { readonly configuration: string } {
+  const text = readFileSync('deploy/kubernetes/daemonset.yaml', 'utf8')
+  const documents = parseAllDocuments(text).map((each) => {
+    const value: unknown = each.toJS()
+    return value
+  })
+  const one = <T>(shape: z.ZodType<T>): T => {
+    const found = documents.map((each) => shape.safeParse(each)).find(({ success }) => success)
+    return shape.parse(found?.data)
+  }
+  const [{ args, securityContext, volumeMounts }] = one(daemonSet).spec.template.spec.containers
+  const configuration = one(configMap).data['namegate.yaml'] ?? ''
+  const capabilities = securityContext.capabilities.add
+  return { args, capabilities, mounts: volumeMounts.map((each) => each.mountPath), configuration }
+}
+
+/** The form of a command `docker run` of a text, the first that has `mark`. Throws for an option that it does not know. */
+export function dockerForm(file: string, mark: string): Form {
+  const text = readFileSync(file, 'utf8').replaceAll(/ *\\\n#? */g, ' ')
+  const line = text.split('\n').find((each) => /docker run /.test(each) && each.includes(mark))
+  const words = (line ?? '').replace(/.*docker run /, '').split(/ +/)
+  const found: { -readonly [Key in keyof Form]: Form[Key] } = {
+    args: [],
+    capabilities: DOCKER_CAPABILITIES.split(' '),
+    mounts: [],
+  }
+  while (words[0]?.startsWith('-') === true) {
+    const option = words.shift()
+    if (option === '-d') continue
+    if (option === '--read-only') found.isReadOnly = true
+    else take(found, option ?? '', words.shift() ?? '')
+  }
+  return { ...found, args: words.slice(1) }
+}
+
+function take(found: { -readonly [Key in keyof Form]: Form[Key] }, option: string, value: string) {
+  if (option === '--cap-drop' && value === 'ALL') found.capabilities = []
+  else if (option === '--cap-add') found.capabilities = [...found.capabilities, value]
+  else if (option === '-v') found.mounts = [...found.mounts, value.split(':')[1] ?? '']
+  else if (option === '--user') found.user = value
+  else if (!['--network', '--name'].includes(option)) throw new Error(`docker run: ${option}`)
+}
