@@ -1,16 +1,25 @@
 // Endpoints with their policies, and whether policy is enforced, only audited, or neither.
 
-import { Badge, Component, fetchJson, FilterField, filterRows, html } from './html.js'
+import {
+  Badge,
+  Component,
+  ConfirmButton,
+  fetchJson,
+  FilterField,
+  filterRows,
+  html,
+} from './html.js'
 import { linkTo } from './explorer.js'
 
 const SHOWN_MAX = 500
 const AGAIN_MS = 5000
 
 export class Endpoints extends Component {
-  state = { list: undefined, fault: undefined, filter: '' }
+  state = { list: undefined, fault: undefined, filter: '', mayWrite: false }
 
   componentDidMount() {
     void this.load()
+    void this.loadRights()
     this.timer = setInterval(() => void this.load(), AGAIN_MS)
   }
 
@@ -27,7 +36,26 @@ export class Endpoints extends Component {
     }
   }
 
-  render(_props, { list, fault, filter }) {
+  async loadRights() {
+    try {
+      this.setState({ mayWrite: (await fetchJson('/page/rights')).write })
+    } catch {
+      // Without an answer the page only reads.
+    }
+  }
+
+  setAudit = async (endpoint, on) => {
+    try {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify({ endpoint, on })
+      await fetchJson('/page/audit', { method: 'POST', headers, body })
+      await this.load()
+    } catch (error) {
+      this.setState({ fault: error.message })
+    }
+  }
+
+  render(_props, { list, fault, filter, mayWrite }) {
     const fits = filterRows(list ?? [], filter, textOf)
     return html`
       <div class="toolbar">
@@ -42,7 +70,7 @@ export class Endpoints extends Component {
       <p class="muted" role="status">
         ${fault ?? (list === undefined ? 'Loading …' : `${fits.length} of ${list.length} endpoints${fits.length > SHOWN_MAX ? `, the first ${SHOWN_MAX} are shown` : ''}`)}
       </p>
-      ${list !== undefined && html`<${Table} rows=${fits.slice(0, SHOWN_MAX)} />`}
+      ${list !== undefined && html`<${Table} rows=${fits.slice(0, SHOWN_MAX)} setAudit=${mayWrite ? this.setAudit : undefined} />`}
     `
   }
 }
@@ -51,7 +79,7 @@ function textOf({ name, addresses, labels, policies, reason }) {
   return [name, ...addresses, ...labels, ...policies, reason].join(' ')
 }
 
-function Table({ rows }) {
+function Table({ rows, setAudit }) {
   if (rows.length === 0) return html`<p class="card">No endpoint is known.</p>`
   return html`<div class="card scroll" tabindex="0" role="region" aria-label="Endpoints">
     <table>
@@ -74,6 +102,7 @@ function Table({ rows }) {
                   ${audit ? 'audited' : enforcing ? 'enforced' : 'not enforced'}
                 <//>
                 ${reason !== '' && html`<div><small>${reason}</small></div>`}
+                ${setAudit && html`<${AuditButton} name=${name} audit=${audit} setAudit=${setAudit} />`}
               </td>
               <td>
                 ${policies.length === 0 ? 'none' : policies.map((each) => html`<div>${each}</div>`)}
@@ -85,4 +114,15 @@ function Table({ rows }) {
       </tbody>
     </table>
   </div>`
+}
+
+/** The smallest step of docs/break-glass.md: it allows what policy denies one endpoint, and reports it. */
+function AuditButton({ name, audit, setAudit }) {
+  return html`<${ConfirmButton}
+    key=${String(audit)}
+    words=${audit ? 'End audit' : 'Audit'}
+    label=${`${audit ? 'End audit of' : 'Audit'} ${name}`}
+    question=${audit ? 'End the audit that was set at run time?' : 'Allow what policy denies, and report it?'}
+    onConfirm=${() => void setAudit(name, audit ? null : true)}
+  />`
 }

@@ -58,6 +58,34 @@ export function filterRows(rows, filter, textOf) {
   return wanted === '' ? rows : rows.filter((row) => textOf(row).toLowerCase().includes(wanted))
 }
 
+/** A button whose action needs a second one. The keyboard continues at the answer that changes nothing. */
+export class ConfirmButton extends Component {
+  state = { isAsking: false }
+
+  ask = (isAsking) => {
+    this.setState({ isAsking }, () => this.base?.querySelector('button')?.focus())
+  }
+
+  render({ label, words, question, onConfirm }, { isAsking }) {
+    if (!isAsking) {
+      return html`<div>
+        <button type="button" class="small" aria-label=${label} onClick=${() => this.ask(true)}>
+          ${words}
+        </button>
+      </div>`
+    }
+    const confirm = () => {
+      this.ask(false)
+      onConfirm()
+    }
+    return html`<div role="group" aria-label=${question}>
+      <small>${question}</small>${' '}
+      <button type="button" class="small" onClick=${() => this.ask(false)}>Cancel</button>${' '}
+      <button type="button" class="small" onClick=${confirm}>Yes</button>
+    </div>`
+  }
+}
+
 /** Copies a text, and says so to people who see and to screen readers. */
 export class CopyButton extends Component {
   copy = async () => {

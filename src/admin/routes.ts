@@ -2,9 +2,10 @@
 
 import type { IncomingMessage } from 'node:http'
 import { askBody } from './ask.ts'
+import { auditBody } from './audit.ts'
 import { explainBody } from './explain.ts'
 import { openApi } from './document/openapi.ts'
-import { parseAudit, parseMode, readJson, type BadRequest } from './requests.ts'
+import { parseMode, readJson, type BadRequest } from './requests.ts'
 import { answerResource, RESOURCE_PATH } from './resources.ts'
 import { readFlowQuery } from './flows/flow-query.ts'
 import { keptLines, type FlowQuery } from './flows/flow-stream.ts'
@@ -136,18 +137,9 @@ async function setMode(state: AdminState, request: IncomingMessage): Promise<Ans
 
 async function setAudit(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const body = await readJson(request)
-  const audit = body.kind === 'ok' ? parseAudit(body.value) : body
-  if (audit.kind === 'bad') return badRequest(audit)
-  const { scope, on } = audit.value
-  const result = state.setAudit(scope, on)
-  if (result.kind === 'ok') {
-    const fault = state.kept?.use.settingsFault
-    if (fault !== undefined)
-      return failure('not-kept', `audit: in force, but not kept over restarts yet: ${fault}`)
-    return object({ on: on ?? null, mode: state.mode(), endpoints: result.endpoints })
-  }
-  const name = scope.kind === 'endpoint' ? scope.name : ''
-  return failure('unknown-endpoint', `no endpoint is named ${JSON.stringify(name)}`)
+  if (body.kind === 'bad') return badRequest(body)
+  const answer = auditBody(state, body.value)
+  return answer.kind === 'ok' ? object(answer.value) : answer
 }
 
 async function status(state: AdminState, query: URLSearchParams): Promise<Answer> {

@@ -9,7 +9,7 @@ import {
   type SocketAddress,
 } from '../core/socket-address.ts'
 import { RELATIVE } from './schema-policy.ts'
-import { faultAt, section, words } from './schema-values.ts'
+import { faultAt, flag, section, words } from './schema-values.ts'
 
 const DEFAULT_ADDRESS = '127.0.0.1:9466'
 
@@ -54,9 +54,11 @@ export const page = section(
       'file with the token that a browser must show, at least 16 characters; other users must not be able to read the file',
     ),
     tls: tls.optional(),
+    write: flag({ default: false, doc: 'true lets the page turn audit of endpoints on and off' }),
   },
   (keys, context) => {
-    const fields = { address: keys.address, tokenFile: keys['token-file'], tls: keys.tls }
+    const { address: at, tls: secure, write } = keys
+    const fields = { address: at, tokenFile: keys['token-file'], tls: secure, write }
     if (fields.tokenFile === undefined && fields.tls?.clientCa === undefined) {
       context.addIssue(faultAt([], 'expected token-file, or tls with client-ca'))
     }

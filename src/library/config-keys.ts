@@ -244,6 +244,8 @@ export interface GateConfig {
                     'client-ca'?: string | undefined
                   }
                 | undefined
+              /** True lets the page turn audit of endpoints on and off (default false). */
+              write?: boolean | undefined
             }
           | undefined
       }

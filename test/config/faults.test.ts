@@ -201,6 +201,11 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
       '1:27: admin.page.address: found "::1", expected ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53',
     ],
   ],
+  [
+    'a page that may write: yes',
+    'admin: { page: { token-file: t, write: yes } }\n',
+    ['1:40: admin.page.write: found "yes", expected true or false'],
+  ],
   ['a key twice', 'log: {}\nlog: {}\n', ['2:1: found the key "log" twice, first on line 1']],
   ['no YAML', 'a: b: c\n', ['1:4: Nested mappings are not allowed in compact mappings']],
 ]

@@ -84,7 +84,7 @@ default-egress: deny
 audit: { node: true, endpoints: [{ matchLabels: { app: x, "k8s:tier": "1" } }] }
 datapath: { kind: ebpf, ebpf: { pin-path: /sys/fs/bpf/x }, adopt-existing: 1m }
 state: { directory: s }
-admin: { socket: a.sock, page: { address: "[::]:8443", token-file: t, tls: { certificate: c, key: k } } }
+admin: { socket: a.sock, page: { address: "[::]:8443", token-file: t, tls: { certificate: c, key: k }, write: true } }
 metrics: { address: "::1", port: 0 }
 dns:
   deny-response: nodata
@@ -146,6 +146,7 @@ log: { level: debug, format: json }
       address: { family: 6, octets: new Uint8Array(16), port: 8443 },
       tokenFile: 't',
       tls: { certificate: 'c', key: 'k', clientCa: undefined },
+      write: true,
     },
   })
   assert.deepEqual(config.metrics, { address: '::1', port: 0 })

@@ -95,7 +95,7 @@ export class PageServer {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { page, onError } = this.#options
+    const { page, config, onError } = this.#options
     try {
       const foreign = foreignStatus(request, this.#origin)
       if (foreign !== undefined) {
@@ -110,7 +110,7 @@ export class PageServer {
         return seeOther(response, this.#sessions?.close(request.headers.cookie))
       }
       if (!this.#mayRead(request, response)) return await this.#unknown(pathname, response)
-      if (!(await page.answer(request, response))) end(response, 404)
+      if (!(await page.answer(request, response, config.write))) end(response, 404)
     } catch (error) {
       onError(error)
       if (response.headersSent) response.destroy()

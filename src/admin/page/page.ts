@@ -1,12 +1,14 @@
-// Answers the requests of the web page: its files, the live lines, searches, lists, and explanations. No request of the page changes
-// anything. The admin socket and the page's own TCP server share one Page, so the bounds hold for both together.
+// Answers the requests of the web page: its files, the live lines, searches, lists, and explanations. The only request that changes something
+// turns audit of an endpoint on or off, and only a caller with `mayWrite` allows it. The admin socket and the page's own TCP server share one Page, so the bounds hold for both together.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AdminState } from '../state.ts'
+import { auditBody } from '../audit.ts'
 import { explainBody } from '../explain.ts'
 import { writeRows } from '../json-stream.ts'
-import { readJson } from '../requests.ts'
+import { PROBLEMS } from '../problems.ts'
+import { fieldsOf, readJson } from '../requests.ts'
 import { endpointRows } from '../views/endpoints.ts'
 import { policyRows } from '../views/policies.ts'
 import type { PageCounts } from './counts.ts'
@@ -53,15 +55,27 @@ export class Page {
     this.#live = new Live(state, counts)
   }
 
-  /** Answers a request of the page. Returns false, and writes nothing, for the path of another part. */
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  /**
+   * Answers a request of the page. Returns false, and writes nothing, for the path of another part. With `mayWrite` the page can change
+   * endpoints.
+   */
+  async answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    mayWrite = false,
+  ): Promise<boolean> {
     const { pathname, searchParams } = partsOf(request)
     if (pathname !== '/' && !pathname.startsWith('/page/')) return false
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
     const { method } = request
-    if (pathname === '/page/explain') {
-      if (method === 'POST') await this.#explain(request, response)
-      else refuse(response, 405, `${pathname} takes POST`)
+    if (pathname === '/page/explain' || pathname === '/page/audit') {
+      if (method !== 'POST') refuse(response, 405, `${pathname} takes POST`)
+      else if (pathname === '/page/explain') await this.#explain(request, response)
+      else if (mayWrite) await this.#audit(request, response)
+      else refuse(response, 403, 'the page only reads: see admin.page.write')
+    } else if (pathname === '/page/rights' && method === 'GET') {
+      json(response, 200)
+      response.end(`${JSON.stringify({ write: mayWrite })}\n`)
     } else if (method !== 'GET' && method !== 'HEAD') {
       refuse(response, 405, `${pathname} takes GET`)
     } else if (!(await this.#read(pathname, searchParams, request, response))) {
@@ -144,6 +158,23 @@ export class Page {
     } finally {
       this.#searches--
     }
+  }
+
+  /** Turns audit of one endpoint on, or takes back what was set at run time. */
+  async #audit(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readJson(request)
+    if (body.kind === 'bad') return refuse(response, 400, body.reason)
+    const fields = fieldsOf(body.value, ['endpoint', 'on'])
+    if (fields === undefined)
+      return refuse(response, 400, 'expected {"endpoint": NAME, "on": true}')
+    const [name, on] = [fields.get('endpoint'), fields.get('on')]
+    const answer = auditBody(this.#state, { scope: 'endpoint', name, on })
+    if (answer.kind === 'problem') {
+      const { kind, detail } = answer.problem
+      return refuse(response, PROBLEMS[kind].status, detail)
+    }
+    json(response, 200)
+    response.end(`${JSON.stringify(answer.value)}\n`)
   }
 
   async #explain(request: IncomingMessage, response: ServerResponse): Promise<void> {

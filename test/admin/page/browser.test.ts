@@ -96,7 +96,7 @@ test(
       clock: systemClock,
       someMetrics: async () => await Promise.resolve(metrics),
     })
-    const lab = await servePage(state)
+    const lab = await servePage(state, { write: true })
     context.after(async () => await lab.stop())
     const page = await (await open(context)).newPage()
     const errors: string[] = []
@@ -146,6 +146,52 @@ async function look(page: Page, view: string, how: string): Promise<void> {
     `${view} ${how}: nothing reaches beyond the screen`,
   )
 }
+
+test(
+  'the page audits an endpoint after a second question, and only with admin.page.write',
+  { skip },
+  async (context) => {
+    const node = mkPolicyNode([POLICY])
+    let isAudited = false
+    const { state } = mkAdmin(node, {
+      clock: systemClock,
+      auditOf: () => ({ on: isAudited, origin: undefined }),
+      setAudit: (_scope, on) => {
+        isAudited = on === true
+        return { kind: 'ok', endpoints: ['a'] }
+      },
+    })
+    const browser = await open(context)
+    for (const write of [false, true]) {
+      const lab = await servePage(state, { write })
+      context.after(async () => await lab.stop())
+      const page = await browser.newPage()
+      await page.goto(`http://127.0.0.1:${lab.tcp.port}/#endpoints`)
+      await page.type('#token', TOKEN)
+      await page.keyboard.press('Enter')
+      await until(page, "document.querySelector('.tiles, .toolbar') !== null")
+      await page.evaluate("location.hash = 'endpoints'")
+      await until(page, "document.querySelector('tbody tr') !== null")
+      if (!write) {
+        await sleep(200)
+        assert.equal(await page.evaluate("document.querySelectorAll('td button').length"), 0)
+        continue
+      }
+      const asked = "document.querySelector('[role=group] button') === document.activeElement"
+      await page.click('[aria-label="Audit a"]')
+      await until(page, asked)
+      assert.deepEqual(await violations(page), [], 'the question')
+      await page.keyboard.press('Enter')
+      await until(page, "document.querySelector('[role=group]') === null")
+      assert.equal(isAudited, false, 'Cancel changes nothing')
+      await page.click('[aria-label="Audit a"]')
+      await until(page, asked)
+      await page.click('[role=group] button:last-child')
+      await until(page, `document.querySelector('[aria-label="End audit of a"]') !== null`)
+      assert.equal(isAudited, true)
+    }
+  },
+)
 
 test(
   'the page is used by keyboard alone: skip link, views, pause, copy, why',

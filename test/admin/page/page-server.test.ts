@@ -23,6 +23,14 @@ async function serve(context: TestContext, given: object = {}): Promise<PageLab>
   return lab
 }
 
+/** A page over TCP that may write, or not, and what it asked of the daemon. */
+async function serveWriter(context: TestContext, write: boolean) {
+  const { state, audits } = mkAdmin(mkPolicyNode([POLICY]), { clock: systemClock })
+  const lab = await servePage(state, { write })
+  context.after(async () => await lab.stop())
+  return { lab, audits }
+}
+
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 test('PageServer answers 401 without a token, and says nothing else', async (context) => {
@@ -190,6 +198,49 @@ test('AdminServer serves the page without a token, and lets no browser change an
   assert.equal(await post('/v1/mode', '{"mode":"bypass"}'), 403)
   assert.equal(await post('/page/explain', '{"endpoint":"a","ask":"x.test"}'), 200)
   assert.equal((await send(where, '/v1/status', { headers: browser })).status, 200)
+})
+
+test('Page turns audit of an endpoint on and off with admin.page.write, and only over TCP', async (context) => {
+  const { lab, audits } = await serveWriter(context, true)
+  const scope = { kind: 'endpoint', name: 'a' } as const
+  const own = { origin: `http://127.0.0.1:${lab.tcp.port}` }
+  const rows: readonly (readonly [body: string, status: number, more: object, reason: string])[] = [
+    ['{"endpoint":"a","on":true}', 200, {}, 'audit on'],
+    ['{"endpoint":"a","on":null}', 200, own, 'back to the configuration, from the page itself'],
+    ['{"endpoint":"nobody","on":true}', 404, {}, 'no such endpoint'],
+    ['{"endpoint":"a","on":"yes"}', 400, {}, 'no boolean'],
+    ['{"scope":"node","on":true}', 400, {}, 'more than an endpoint'],
+    ['{"endpoint":"a","on":true}', 403, { origin: 'http://evil.example' }, 'another site'],
+    ['{"endpoint":"a","on":true}', 401, { authorization: 'Bearer wrong' }, 'no token'],
+  ]
+  for (const [body, status, more, reason] of rows) {
+    const headers = { ...WITH_TOKEN, ...more }
+    const got = await send(lab.tcp, '/page/audit', { method: 'POST', headers, body })
+    assert.equal(got.status, status, reason)
+  }
+  assert.deepEqual(audits, [
+    { scope, on: true },
+    { scope, on: undefined },
+    { scope: { kind: 'endpoint', name: 'nobody' }, on: true },
+  ])
+  const get = await send(lab.tcp, '/page/audit', { headers: WITH_TOKEN })
+  assert.equal(get.status, 405)
+  const rights = await send(lab.tcp, '/page/rights', { headers: WITH_TOKEN })
+  assert.equal(rights.body.toString(), '{"write":true}\n')
+  const body = '{"endpoint":"a","on":true}'
+  assert.equal((await send(lab.socket, '/page/audit', { method: 'POST', body })).status, 403)
+})
+
+test('Page changes nothing without admin.page.write', async (context) => {
+  const { lab, audits } = await serveWriter(context, false)
+  for (const where of [lab.tcp, lab.socket]) {
+    const body = '{"endpoint":"a","on":true}'
+    const post = { method: 'POST', headers: WITH_TOKEN, body }
+    assert.equal((await send(where, '/page/audit', post)).status, 403)
+    const rights = await send(where, '/page/rights', { headers: WITH_TOKEN })
+    assert.equal(rights.body.toString(), '{"write":false}\n')
+  }
+  assert.deepEqual(audits, [])
 })
 
 test('PageServer speaks TLS, and knows the names of its certificate', async (context) => {

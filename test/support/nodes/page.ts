@@ -32,7 +32,7 @@ export async function servePage(state: AdminState, given: object = {}): Promise<
   const errors: unknown[] = []
   const onError = (error: unknown): void => void errors.push(error)
   const address = { ...prefixOf('127.0.0.1'), port: 0 }
-  const config: PageConfig = { address, tokenFile, tls: undefined, ...given }
+  const config: PageConfig = { address, tokenFile, tls: undefined, write: false, ...given }
   const server = new PageServer({ page, config, onError })
   const socketPath = join(folder, 'admin.sock')
   const admin = new AdminServer({ state, socket: socketPath, onError, page })
@@ -57,8 +57,8 @@ export interface Sent {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** True for a request over TLS that takes any certificate. */
-  readonly tls?: boolean
+  /** True for a request over TLS that takes any certificate. An object: the client's own certificate and key, in PEM form. */
+  readonly tls?: boolean | { readonly cert: string; readonly key: string }
 }
 
 export interface Got {
@@ -76,9 +76,11 @@ export async function send(
 ): Promise<Got> {
   const options = { ...where, path, method, headers, agent: false }
   return await new Promise((resolve, reject) => {
-    const sent = tls
-      ? requestTls({ ...options, host: '127.0.0.1', rejectUnauthorized: false })
-      : request({ ...options, host: '127.0.0.1' })
+    const own = typeof tls === 'object' ? tls : {}
+    const sent =
+      tls === false
+        ? request({ ...options, host: '127.0.0.1' })
+        : requestTls({ ...options, ...own, host: '127.0.0.1', rejectUnauthorized: false })
     sent.on('response', (response) => {
       const chunks: Uint8Array[] = []
       response.on('data', (chunk: Uint8Array) => chunks.push(chunk))
