@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { DEFAULT_SOCKET } from '../client/default-socket.ts'
 import type { SocketPlace } from '../client/transport.ts'
 import type { Config } from '../config/config.ts'
+import type { CredentialFolder } from '../config/credentials.ts'
 
 /** Where the configuration is searched: in the working directory, and where the systemd units expect it. */
 export const CONFIG_FILES = ['config/namegate.yaml', '/etc/namegate/namegate.yaml'] as const
@@ -21,10 +22,13 @@ export function namedConfigFile(option: string | undefined): string | undefined 
 }
 
 /** Returns the configuration of findConfigFile, else the built-in defaults. Throws InvalidInputError with the faults of the file. */
-export async function readConfig(option: string | undefined): Promise<Config> {
+export async function readConfig(
+  option: string | undefined,
+  credentials?: CredentialFolder,
+): Promise<Config> {
   const file = findConfigFile(option)
   const { defaultConfig, loadConfig } = await import('../config/load.ts')
-  if (file !== undefined) return loadConfig(file)
+  if (file !== undefined) return loadConfig(file, credentials)
   return { ...defaultConfig(), admin: { socket: DEFAULT_SOCKET } }
 }
 

@@ -7,6 +7,7 @@ import { formatAddress } from '../core/ip.ts'
 import { objectDocument } from '../documents/object-source.ts'
 import type { SourceDocument } from '../documents/source-document.ts'
 import type { Config, ListenerConfig } from './config.ts'
+import { credentialFaults, CREDENTIALS_VARIABLE, type CredentialFolder } from './credentials.ts'
 import { byPlace, toFaults } from './faults.ts'
 import { readTextFile } from './files.ts'
 import { ownAddresses } from './machine.ts'
@@ -16,10 +17,10 @@ import { resolveUpstreams, type IsOwnAddress } from './upstreams.ts'
 import { parseYamlDocument } from '../documents/yaml-source.ts'
 
 /** Reads and checks a file. Throws InvalidInputError with all faults of the file. */
-export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): Config {
+export function loadConfig(file: string, credentials?: CredentialFolder): Config {
   const read = readTextFile(file)
   if (read.kind === 'bad') throw new InvalidInputError([read.fault])
-  return parseConfig(read.text, file, isOwn)
+  return parseConfig(read.text, file, ownAddresses(), credentials)
 }
 
 /** Checks a text. Faults give `file` as the name of the text. Throws InvalidInputError with all faults. */
@@ -27,10 +28,11 @@ export function parseConfig(
   text: string,
   file: string,
   isOwn: IsOwnAddress = ownAddresses(),
+  credentials?: CredentialFolder,
 ): Config {
   const { document, faults } = parseYamlDocument(text, file)
   if (document === undefined) throw new InvalidInputError(faults)
-  return checkConfig(document, file, isOwn)
+  return checkConfig(document, file, isOwn, credentials)
 }
 
 /** Checks and copies an object with the keys of the file. Faults give `name` as its name. Throws InvalidInputError with all faults. */
@@ -38,23 +40,34 @@ export function configFromObject(
   value: unknown,
   name = 'config',
   isOwn: IsOwnAddress = ownAddresses(),
+  credentials: CredentialFolder = process.env[CREDENTIALS_VARIABLE] ?? '',
 ): Config {
   const { document, faults } = objectDocument(value, name)
   if (faults.length > 0) throw new InvalidInputError(faults)
-  return checkConfig(document, name, isOwn)
+  return checkConfig(document, name, isOwn, credentials)
 }
 
-function checkConfig(document: SourceDocument, file: string, isOwn: IsOwnAddress): Config {
+function checkConfig(
+  document: SourceDocument,
+  file: string,
+  isOwn: IsOwnAddress,
+  credentials: CredentialFolder,
+): Config {
   const given = document.value === null ? {} : document.value
   const parsed = configSchema.safeParse(given)
   if (!parsed.success) {
     throw new InvalidInputError(toFaults(configSchema, document, parsed.error.issues))
   }
-  const config = placeConfig(document, file, parsed.data)
+  const config = placeConfig(document, file, parsed.data, credentials)
   const { listeners, upstreams } = config
   const servers = upstreams.servers.filter(({ kind }) => kind === 'address')
   const looped = resolveUpstreams(servers, listeners, isOwn, () => []).faults
-  const all = [...socketFaults(document, config), ...equalListeners(listeners), ...looped]
+  const all = [
+    ...socketFaults(document, config),
+    ...credentialFaults(document, parsed.data.admin.page, credentials),
+    ...equalListeners(listeners),
+    ...looped,
+  ]
   if (all.length > 0) throw new InvalidInputError(all.sort(byPlace))
   deepFreeze(config)
   return config

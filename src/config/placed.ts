@@ -5,10 +5,16 @@ import type { Fault } from '../core/errors.ts'
 import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
 import type { SourceDocument, SourcePath } from '../documents/source-document.ts'
 import type { Config, PlacedPath } from './config.ts'
+import { credentialOrPath, type CredentialFolder } from './credentials.ts'
 import { pathFrom } from './files.ts'
 import type { ConfigValues } from './schema.ts'
 
-export function placeConfig(document: SourceDocument, file: string, values: ConfigValues): Config {
+export function placeConfig(
+  document: SourceDocument,
+  file: string,
+  values: ConfigValues,
+  credentials: CredentialFolder,
+): Config {
   const placed = <Item extends object>(items: readonly Item[], at: SourcePath) =>
     items.map((item, i) => ({ ...item, position: document.positionOf([...at, i]) }))
   const paths = (texts: readonly string[], at: SourcePath): readonly PlacedPath[] =>
@@ -27,21 +33,26 @@ export function placeConfig(document: SourceDocument, file: string, values: Conf
     resources: { files: paths(resources.files, ['resources', 'files']) },
     datapath: { ...datapath, pinPath: pathFrom(file, datapath.pinPath) },
     state: { ...state, directory: pathFrom(file, state.directory) },
-    admin: { socket: pathFrom(file, admin.socket), ...placedPage(file, admin.page) },
+    admin: {
+      socket: pathFrom(file, admin.socket),
+      ...placedPage(admin.page, (text) => credentialOrPath(file, text, credentials)),
+    },
   }
 }
 
-function placedPage(file: string, page: ConfigValues['admin']['page']): { page?: typeof page } {
+type PageValues = ConfigValues['admin']['page']
+
+function placedPage(page: PageValues, place: (text: string) => string): { page?: PageValues } {
   if (page === undefined) return {}
   const { tokenFile, tls } = page
-  const path = (text: string | undefined) => (text === undefined ? undefined : pathFrom(file, text))
+  const path = (text: string | undefined) => (text === undefined ? undefined : place(text))
   return {
     page: {
       ...page,
       tokenFile: path(tokenFile),
       tls: tls && {
-        certificate: pathFrom(file, tls.certificate),
-        key: pathFrom(file, tls.key),
+        certificate: place(tls.certificate),
+        key: place(tls.key),
         clientCa: path(tls.clientCa),
       },
     },

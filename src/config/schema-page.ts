@@ -13,10 +13,16 @@ import { faultAt, flag, section, words } from './schema-values.ts'
 
 const DEFAULT_ADDRESS = '127.0.0.1:9466'
 
-function pathTo(what: string) {
+/** What systemd takes as the name of a credential. */
+const CREDENTIAL = /^(?!credential:)|^credential:(?!\.{1,2}$)[ -.0-9;-~]{1,255}$/
+const CREDENTIAL_FORM =
+  'a path or credential:NAME, whose name has 1 to 255 ASCII characters, but no slash, colon or control character'
+
+/** A file that the configuration names by its path, or as a credential (credentials.ts). */
+function file(what: string) {
   return words('path')
-    .optional()
-    .meta({ description: `${what} (path, ${RELATIVE}).` })
+    .regex(CREDENTIAL, { error: CREDENTIAL_FORM })
+    .meta({ description: `${what} (path, ${RELATIVE}, or credential:NAME).` })
 }
 
 const address = words(SOCKET_ADDRESS_FORM)
@@ -34,13 +40,11 @@ const address = words(SOCKET_ADDRESS_FORM)
 const tls = section(
   'Certificate for TLS. An address that is not loopback needs it',
   {
-    certificate: words('path').meta({
-      description: `certificate chain in PEM form (path, ${RELATIVE}).`,
-    }),
-    key: words('path').meta({ description: `private key in PEM form (path, ${RELATIVE}).` }),
-    'client-ca': pathTo(
+    certificate: file('certificate chain in PEM form'),
+    key: file('private key in PEM form'),
+    'client-ca': file(
       'certificate authorities in PEM form; a client whose certificate they signed needs no token',
-    ),
+    ).optional(),
   },
   (keys) => ({ certificate: keys.certificate, key: keys.key, clientCa: keys['client-ca'] }),
 )
@@ -50,9 +54,9 @@ export const page = section(
   'The web page over TCP. Without this section only the admin socket serves the page',
   {
     address,
-    'token-file': pathTo(
+    'token-file': file(
       'file with the token that a browser must show, at least 16 characters; other users must not be able to read the file',
-    ),
+    ).optional(),
     tls: tls.optional(),
     write: flag({ default: false, doc: 'true lets the page turn audit of endpoints on and off' }),
   },

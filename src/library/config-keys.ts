@@ -231,16 +231,16 @@ export interface GateConfig {
           | {
               /** Address and port to listen on (default 127.0.0.1:9466). */
               address?: string | undefined
-              /** File with the token that a browser must show, at least 16 characters; other users must not be able to read the file (path, relative to the folder of this file). */
+              /** File with the token that a browser must show, at least 16 characters; other users must not be able to read the file (path, relative to the folder of this file, or credential:NAME). */
               'token-file'?: string | undefined
               /** Certificate for TLS. An address that is not loopback needs it. */
               tls?:
                 | {
-                    /** Certificate chain in PEM form (path, relative to the folder of this file). */
+                    /** Certificate chain in PEM form (path, relative to the folder of this file, or credential:NAME). */
                     certificate: string
-                    /** Private key in PEM form (path, relative to the folder of this file). */
+                    /** Private key in PEM form (path, relative to the folder of this file, or credential:NAME). */
                     key: string
-                    /** Certificate authorities in PEM form; a client whose certificate they signed needs no token (path, relative to the folder of this file). */
+                    /** Certificate authorities in PEM form; a client whose certificate they signed needs no token (path, relative to the folder of this file, or credential:NAME). */
                     'client-ca'?: string | undefined
                   }
                 | undefined

@@ -1,5 +1,6 @@
 // `runConfig` runs `namegate config check FILE` and `namegate config schema`.
 
+import { CREDENTIALS_VARIABLE } from '../../config/credentials.ts'
 import { configJsonSchema, loadConfig } from '../../config/load.ts'
 import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts'
 import {
@@ -39,7 +40,8 @@ function check(file: string, json: boolean, output: CommandOutput): number {
 
 function faultsOf(file: string): readonly Fault[] {
   try {
-    loadConfig(file)
+    // Outside the unit there is no folder, and the names of credentials are not looked up.
+    loadConfig(file, process.env[CREDENTIALS_VARIABLE])
     return []
   } catch (error) {
     if (error instanceof InvalidInputError) return error.faults
