@@ -21,6 +21,8 @@ import { Probe, startEcho, unixNow } from '../../support/peers/traffic.ts'
 
 const RESTARTS = 2
 const FAULTY = 'datapth: {}\n'
+/** No new privileges, and a filter for system calls. */
+const RESTRICTED = /^NoNewPrivs:\t1\nSeccomp:\t2$/m
 const skip = canUseNamegate() ?? (await canUseMachine()) ?? false
 
 describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, () => {
@@ -97,6 +99,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     probe = await Probe.begin(site.pod, 50, await ask('www.test'), ALLOWED_PORT, DENIED_PORT)
     await isEnforced()
     assert.equal(status, 'serves 0.0.0.0:10053 (tproxy), [::]:10053 (tproxy)')
+    assert.match(await machine.get('cat', `/proc/${await mainPid()}/status`), RESTRICTED)
   })
 
   it('systemctl restart behind namegate.socket loses no query', async (t) => {
@@ -136,6 +139,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     await machine.get('systemctl', 'reload', 'namegate')
     const successor = await mainPid()
     assert.notEqual(successor, before)
+    assert.match(await machine.get('cat', `/proc/${successor}/status`), RESTRICTED)
     await machine.untilProperty('namegate', 'StatusText', /^serves/)
     await lostNothing(client, t)
     await isEnforced()

@@ -56,5 +56,7 @@ cd "$root"
 mkdir -p .before
 pivot_root . .before
 umount -l /.before
+# As systemd itself does outside of a container: it mounts credentials in another namespace, and they appear here.
+mount --make-rshared /
 exec env -i container=namegate-test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin \
   /lib/systemd/systemd --unit=multi-user.target --show-status=no
