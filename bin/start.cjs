@@ -1,6 +1,6 @@
 // Starts the program from one file that scripts/bundle.mjs made of it, with the code that V8 compiled then: `exec` from a
-// smaller one of its own, every other command from dist/main.bundle (docs/decisions/0016-…). Where the code is missing, damaged or
-// of another version of Node.js, V8 compiles anew, and keeps the code if it can (code-cache.cjs). With other flags V8 refuses the
+// smaller one of its own (and dist/seldom.bundle when it needs that), every other command from dist/main.bundle
+// (docs/decisions/0016-…, 0047-…). Where the code is missing, damaged or of another version of Node.js, V8 compiles anew, and keeps the code if it can (code-cache.cjs). With other flags V8 refuses the
 // code, and compiles anew at each start: that takes longer and changes nothing else.
 
 'use strict'
@@ -12,16 +12,21 @@ const { crc32 } = require('node:zlib')
 
 const UNAVAILABLE = 3
 const root = join(__dirname, '..')
-const program = join(root, 'dist', process.argv[2] === 'exec' ? 'exec' : 'main')
-const filename = `${program}.bundle`
 refuseOtherMachines()
-load()(require, pathToFileURL(filename).href)
+load(process.argv[2] === 'exec' ? 'exec' : 'main')
 
-/** Returns the program as a function; ends the process when the file is none. */
-function load() {
+/** Runs a bundle of dist/, and returns what it exports; ends the process when the file is none. */
+function load(name) {
+  const path = join(root, 'dist', name)
+  const filename = `${path}.bundle`
+  const module = {}
+  startOf(path, filename)(module, require, pathToFileURL(filename).href, load)
+  return module.exports
+}
+
+function startOf(path, filename) {
   try {
-    const source = readFileSync(filename)
-    const start = scriptOf(source).runInThisContext()
+    const start = scriptOf(path, filename, readFileSync(filename)).runInThisContext()
     if (typeof start === 'function') return start
     throw new Error('it is not whole')
   } catch (error) {
@@ -31,12 +36,10 @@ function load() {
   }
 }
 
-function scriptOf(source) {
-  const cachedData = codeOf(`${program}.cache`, source)
+function scriptOf(path, filename, source) {
+  const cachedData = codeOf(`${path}.cache`, source)
   const script =
-    cachedData === undefined
-      ? require('./code-cache.cjs').compileAndKeep(program, source)
-      : undefined
+    cachedData === undefined ? require('./code-cache.cjs').compileAndKeep(path, source) : undefined
   return script ?? new Script(source.latin1Slice(), { filename, cachedData })
 }
 

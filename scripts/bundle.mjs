@@ -1,6 +1,6 @@
 // Makes of a program and all that it imports one file, and of that file the code that V8 would make when it runs:
 // bin/start.cjs starts from both, and the program is there in a third of the time (docs/decisions/0016-…).
-//   node scripts/bundle.mjs [FOLDER]      main and exec into FOLDER; the same Node.js as bin/namegate then starts
+//   node scripts/bundle.mjs [FOLDER]      all bundles into FOLDER; the same Node.js as bin/namegate then starts
 
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -8,12 +8,9 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import codeCache from '../bin/code-cache.cjs'
 
+// The flags of bin/namegate: code is good for the flags with which the process that made it was started.
 const FLAGS = ['--max-semi-space-size=16']
-/** Each program with its flags in bin/namegate: code is good for the flags with which the process that made it was started. */
-const PROGRAMS = {
-  main: { entry: 'src/main.ts', flags: FLAGS },
-  exec: { entry: 'src/cli/exec/main.ts', flags: [...FLAGS, '--min-semi-space-size=16'] },
-}
+const EXEC_FLAGS = [...FLAGS, '--min-semi-space-size=16']
 
 /** Leaves out zod's messages in fifty languages. zod takes the English ones from their own file. */
 const ENGLISH = {
@@ -24,20 +21,51 @@ const ENGLISH = {
     })),
 }
 
+/**
+ * Packages that a start of exec seldom needs. They are a bundle of their own, because each octet of a program takes time at its start. The
+ * program loads this bundle when it first uses something of one of them.
+ */
+const SELDOM = ['ip-num', 'tldts', 'yaml']
+
+const AT_FIRST_USE = {
+  name: 'at-first-use',
+  setup: (made) => {
+    const filter = new RegExp(`^(${SELDOM.join('|')})$`)
+    made.onResolve({ filter }, ({ path }) => ({ path, namespace: AT_FIRST_USE.name }))
+    made.onLoad({ filter, namespace: AT_FIRST_USE.name }, async ({ path }) => {
+      const getters = Object.keys(await import(path)).map(
+        (name) => `get ${name}() { return load('seldom')['${path}'].${name} }`,
+      )
+      return { contents: `module.exports = { ${getters.join(', ')} }` }
+    })
+  },
+}
+
+/** What dist/ has. `source` is code that imports all that belongs to the bundle. */
+const BUNDLES = {
+  main: { source: "import './src/main.ts'", flags: FLAGS, plugins: [ENGLISH] },
+  exec: { source: "import './src/cli/exec/main.ts'", flags: EXEC_FLAGS, plugins: [AT_FIRST_USE] },
+  seldom: {
+    source: `module.exports = { ${SELDOM.map((name) => `'${name}': require('${name}')`).join(', ')} }`,
+    flags: EXEC_FLAGS,
+    plugins: [],
+  },
+}
+
 const [, self, folder = 'dist', only] = process.argv
-if (only !== undefined) await bundle(join(folder, only), PROGRAMS[only].entry)
+if (only !== undefined) await bundle(join(folder, only), BUNDLES[only])
 else {
-  for (const [name, { flags }] of Object.entries(PROGRAMS)) {
+  for (const [name, { flags }] of Object.entries(BUNDLES)) {
     const args = [...flags, self, folder, name]
     const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
     process.exitCode ||= status ?? 1
   }
 }
 
-async function bundle(path, entry) {
+async function bundle(path, { source, plugins }) {
   const filename = `${path}.bundle`
   const { outputFiles } = await build({
-    entryPoints: [entry],
+    stdin: { contents: source, resolveDir: join(import.meta.dirname, '..') },
     bundle: true,
     write: false,
     platform: 'node',
@@ -45,15 +73,15 @@ async function bundle(path, entry) {
     target: 'node20',
     // A function, so that it may be given what a module has of itself; code in ASCII, so that octets are characters. Lines
     // and names stay as they are, for readers of a stack trace.
-    banner: { js: '(function (require, importMetaUrl) {' },
+    banner: { js: '(function (module, require, importMetaUrl, load) {' },
     footer: { js: '})' },
     define: { 'import.meta.url': 'importMetaUrl' },
     charset: 'ascii',
-    plugins: [ENGLISH],
+    plugins,
     logLevel: 'warning',
   })
   // Only comments have other characters; what becomes of those does not matter, but that they stay as many.
-  const source = Buffer.from(outputFiles[0].text, 'latin1')
-  writeFileSync(filename, source)
-  writeFileSync(`${path}.cache`, codeCache.compile(source, filename).octets)
+  const octets = Buffer.from(outputFiles[0].text, 'latin1')
+  writeFileSync(filename, octets)
+  writeFileSync(`${path}.cache`, codeCache.compile(octets, filename).octets)
 }

@@ -22,6 +22,7 @@ import { NpmRegistry } from './support/peers/npm-registry.ts'
 const PARTS = [
   'dist/main.bundle',
   'dist/exec.bundle',
+  'dist/seldom.bundle',
   'build/Release/bpf.node',
   'build/namegate.bpf.o',
 ]

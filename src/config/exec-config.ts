@@ -36,6 +36,7 @@ export const EXEC_LIMITS: Partial<Limits> = {
   resources: 16,
   'queries-in-flight': 4096,
   'tcp-connections': 512,
+  'connections-per-endpoint': 8192,
 }
 
 const DNS_PORT = 53

@@ -97,7 +97,7 @@ export class Daemon {
     this.#isOutside = options.sockets !== undefined
     this.servers = options.servers ?? serversOf(config)
     // The kernel's entries are read last, because reading many of them takes time. DaemonServices begins this reading earlier.
-    const node = nodeAddresses()
+    const node = options.nodeAddresses ?? nodeAddresses()
     const persistence = new Persistence(options.kept, config.limits.pairs)
     this.#persistence = persistence
     const restored = (this.#restored = datapath.start())

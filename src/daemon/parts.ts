@@ -49,6 +49,8 @@ export interface DaemonOptions {
   readonly kept?: StateFolder | undefined
   /** Used instead of the servers of the config. */
   readonly servers?: readonly ServerAddress[]
+  /** Used instead of the addresses that this machine has when the daemon is made. */
+  readonly nodeAddresses?: readonly Prefix[]
   /** Listening sockets of another network namespace. */
   readonly sockets?: readonly GivenSockets[]
   /** Listening sockets that were bound before the start. */

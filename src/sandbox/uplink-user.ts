@@ -7,6 +7,7 @@ import { systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { Helper, isInstalled } from './helper.ts'
 import {
   expectsIpv6,
+  LAUNCHER_ENDED,
   UPLINK_INTERFACE,
   waitForRoutes,
   type Uplink,
@@ -40,11 +41,19 @@ export function chooseUserUplink(wanted?: UserUplink): UserUplink {
 /** Starts the program for the uplink. Throws UnavailableError if a TUN device cannot be used. */
 export function openUserUplink(kind: UserUplink, options: UplinkOptions): Uplink {
   mustHaveTun()
-  const helper = new Helper([options.program, 'guard', ...COMMANDS[kind](options.pid)])
+  const started = options.isolated.then((isolated) => {
+    if (isolated === undefined) throw new UnavailableError(LAUNCHER_ENDED)
+    return new Helper([options.program, 'guard', ...COMMANDS[kind](options.pid)])
+  })
   return {
     addresses: [ADDRESS4, PREFIX6],
-    ready: waitForRoutes(options, helper, kind),
-    stop: async () => await helper.stop(),
+    callerAddresses: [],
+    ready: started.then(async (helper) => await waitForRoutes(options, helper, kind)),
+    stop: async () =>
+      await started.then(
+        async (helper) => await helper.stop(),
+        () => undefined,
+      ),
   }
 }
 

@@ -10,6 +10,7 @@ import { errnoName } from '../native/native.ts'
 import { Helper, isInstalled } from './helper.ts'
 import {
   expectsIpv6,
+  LAUNCHER_ENDED,
   UPLINK_INTERFACE,
   waitForRoutes,
   type Uplink,
@@ -46,7 +47,11 @@ export function openVeth(options: VethOptions): Uplink {
   const name = `${NAME}${options.number}`
   const addresses = addressesOf(options.number)
   const wantsIpv6 = expectsIpv6()
-  const linked = link(options, name, addresses, wantsIpv6)
+  // The other two steps need no network namespace of the command, so they begin at once.
+  const linked = options.isolated.then(async (isolated) => {
+    if (isolated === undefined) throw new UnavailableError(LAUNCHER_ENDED)
+    await link(options, name, addresses, wantsIpv6)
+  })
   const masquerade = new Helper(['nft', '-i'], rulesOf(name, addresses, wantsIpv6))
   const forwarding = switchForwardingOn(options, wantsIpv6)
   const ready = (async () => {
@@ -55,6 +60,7 @@ export function openVeth(options: VethOptions): Uplink {
   })()
   return {
     addresses: [addresses.inner4, ...(wantsIpv6 ? [addresses.inner6] : [])],
+    callerAddresses: [addresses.host4, ...(wantsIpv6 ? [addresses.host6] : [])],
     ready,
     stop: async () => {
       await linked.catch(() => undefined)
@@ -101,7 +107,8 @@ async function link(
     ...(wantsIpv6 ? [`route add default via ${host6} dev ${UPLINK_INTERFACE}`] : []),
     'END',
   ]
-  const { code, stderr } = await run('sh', ['-e'], `${script.join('\n')}\n`)
+  // As an argument: a shell that reads its script from a pipe ends only when this process has time to close the pipe.
+  const { code, stderr } = await run('sh', ['-ec', script.join('\n')])
   if (code === 0) return
   const said = stderr.split('\n').find((line) => line.trim() !== '') ?? 'ip says nothing'
   throw new UnavailableError(`Cannot connect the command by veth: ${said.trim()}`)

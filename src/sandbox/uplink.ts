@@ -9,10 +9,15 @@ import type { Helper } from './helper.ts'
 /** The interface in the command's network namespace. The datapath enforces policy at this interface. */
 export const UPLINK_INTERFACE = 'eth0'
 
+/** Why an uplink was not opened. The reason of the launcher itself is what the user reads. */
+export const LAUNCHER_ENDED = 'Cannot connect the command: its launcher ended'
+
 /** An uplink that is being opened, or works. */
 export interface Uplink {
   /** Addresses or prefixes that the command sends from. */
   readonly addresses: readonly string[]
+  /** Addresses that the caller's network namespace has because of the uplink. */
+  readonly callerAddresses: readonly string[]
   /** Resolves when the uplink works. Rejects with UnavailableError if it cannot work. */
   readonly ready: Promise<void>
   stop(): Promise<void>
@@ -20,8 +25,10 @@ export interface Uplink {
 
 export interface UplinkOptions {
   readonly clock: Clock
-  /** The launcher's process, which is in the command's network namespace. */
+  /** The launcher's process. It is in the command's network namespace when `isolated` resolves. */
   readonly pid: number
+  /** Resolves with undefined if the launcher ended before. */
+  readonly isolated: Promise<object | undefined>
   /** The path of the launcher's program. It also runs the helpers that must end with this process. */
   readonly program: string
 }

@@ -3,7 +3,7 @@
 // caller's namespace.
 
 import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
-import { formatAddress } from '../../core/ip.ts'
+import { formatAddress, type Prefix } from '../../core/ip.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import { execConfig } from '../../config/exec-config.ts'
 import { Daemon } from '../../daemon/daemon.ts'
@@ -30,6 +30,8 @@ export interface ExecGateOptions {
   readonly denyResponse: 'refused' | 'nxdomain'
   /** Addresses or prefixes that the command sends from. */
   readonly addresses: readonly string[]
+  /** The addresses of the caller's network namespace. */
+  readonly nodeAddresses: readonly Prefix[]
 }
 
 /** Makes the gate, and redirects the command's queries to it. Throws InvalidInputError for a faulty policy, else UnavailableError. */
@@ -41,8 +43,11 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
   )
   const config = execConfig({ families, policyFile, graceMs, denyResponse, allowedPrefixes })
   const { limits } = config
+  // Comes first: the datapath would look through all its rules when it hears of a change that it has not made.
+  redirectDns(options.addons.netlink)
   const daemon = new Daemon({
     config,
+    nodeAddresses: options.nodeAddresses,
     log: SILENT,
     datapath: new NftablesDatapath({
       ...options.addons,
@@ -65,7 +70,6 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
     hook: 'egress',
     audit,
   }
-  redirectDns(options.addons.netlink)
   daemon.sources.edit({ policies, endpoints: new Map([[EXEC_NAME, endpoint]]) })
   return daemon
 }

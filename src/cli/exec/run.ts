@@ -6,7 +6,9 @@ import { writeFileSync } from 'node:fs'
 import { constants, homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
+import { nodeAddresses as readNodeAddresses } from '../../config/machine.ts'
 import { UnavailableError } from '../../core/errors.ts'
+import { parseAddress } from '../../core/ip.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import type { Daemon } from '../../daemon/daemon.ts'
 import { runTool } from '../../intercept/tools.ts'
@@ -23,7 +25,7 @@ import { makeRunFolder, sweepRunFolders, type RunFolder } from '../../sandbox/ru
 import { isPrivileged, ownsTerminal, resolvText, workingFolder } from '../../sandbox/caller.ts'
 import { chooseUserUplink, openUserUplink, type UserUplink } from '../../sandbox/uplink-user.ts'
 import { BLOCKS, openVeth } from '../../sandbox/uplink-veth.ts'
-import type { Uplink } from '../../sandbox/uplink.ts'
+import type { Uplink, UplinkOptions } from '../../sandbox/uplink.ts'
 import type { Recorder } from '../../sandbox/record.ts'
 
 export interface ExecOptions {
@@ -132,16 +134,20 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   undo.push(release)
   const loading = import('./gate.ts')
   loading.catch(() => undefined)
-  const sockets = await launcher.sockets()
-  if (sockets === undefined) return notRun(await launcher.ended, options)
-  const uplink = openUplink(options, launcher.pid, privileged)
+  // Read before the uplink is made, because the kernel would let this wait until the uplink's interfaces are made.
+  const node = readNodeAddresses()
+  const inner = launcher.sockets()
+  const uplink = openUplink(options, { pid: launcher.pid, isolated: inner, privileged })
   uplink.ready.catch(() => undefined)
   undo.push(async () => await uplink.stop())
+  const sockets = await inner
+  if (sockets === undefined) return notRun(await launcher.ended, options)
   const { makeExecGate, startExecGate } = await loading
   const outer = { netlink: loadNetlink(), conntrack: loadConntrack(), posix: loadPosix() }
   const addons = innerAddons(outer, sockets, launcher.pid)
-  const { addresses } = uplink
-  const daemon = makeExecGate({ ...options, sockets, addons, addresses })
+  const { addresses, callerAddresses } = uplink
+  const nodeAddresses = [...node, ...callerAddresses.flatMap((each) => parseAddress(each) ?? [])]
+  const daemon = makeExecGate({ ...options, sockets, addons, addresses, nodeAddresses })
   undo.push(() => daemon.stop())
   // The datapath attaches to the uplink's interface, which exists when the uplink is ready.
   const over = await Promise.race([uplink.ready, launcher.ended])
@@ -161,8 +167,11 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   return end.kind === 'failed' ? notRun(end, options) : { code: codeOf(end), recorder }
 }
 
-function openUplink(options: ExecOptions, pid: number, privileged: boolean): Uplink {
-  const shared = { clock: systemClock, pid, program: launcherProgram() }
+function openUplink(
+  options: ExecOptions,
+  { privileged, ...launcher }: Pick<UplinkOptions, 'pid' | 'isolated'> & { privileged: boolean },
+): Uplink {
+  const shared = { ...launcher, clock: systemClock, program: launcherProgram() }
   const { uplink, note } = options
   if (privileged) {
     if (uplink !== undefined && uplink !== 'veth') {
