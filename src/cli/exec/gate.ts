@@ -43,8 +43,6 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
   )
   const config = execConfig({ families, policyFile, graceMs, denyResponse, allowedPrefixes })
   const { limits } = config
-  // Comes first: the datapath would look through all its rules when it hears of a change that it has not made.
-  redirectDns(options.addons.netlink)
   const daemon = new Daemon({
     config,
     nodeAddresses: options.nodeAddresses,
@@ -70,6 +68,7 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
     hook: 'egress',
     audit,
   }
+  redirectDns(options.addons.netlink)
   daemon.sources.edit({ policies, endpoints: new Map([[EXEC_NAME, endpoint]]) })
   return daemon
 }

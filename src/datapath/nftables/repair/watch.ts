@@ -20,6 +20,8 @@ const LOST = -105
 const ROOM = 32_768
 const CHANGED = { map: 'rules', key: `table inet ${TABLE}`, want: 'as written', have: 'changed' }
 const RULES_MS = 100
+/** More than a start takes. */
+const START_MS = 200
 const COMPARE_MS = 1000
 const SLICE_MS = 1
 const NEW_ELEMENT = 12
@@ -41,8 +43,10 @@ export class Watch {
   readonly #fd: number
   readonly #changes = new Uint8Array(ROOM)
   #watching: object | number = 0
-  /** The table's structure. If it is undefined, the first look reads it, so that the start need not wait. */
+  /** The table's structure. If it is undefined, the first look after the start reads it, so that the start need not wait. */
   #known: Structure | undefined
+  /** When the start is over. */
+  #startsUntil = 0
   #areRulesSuspect = false
   /**
    * True if the rules alone were written again and no process has changed them since. If that did not help, everything is
@@ -67,8 +71,9 @@ export class Watch {
    * Call this when the kernel's table is right. `isAlone`: no other process writes in this network namespace during the start.
    */
   start(isAlone: boolean): void {
-    const { table, posix } = this.#options
-    if (!isAlone) this.#known = structureInKernel(table)
+    const { table, posix, clock } = this.#options
+    if (isAlone) this.#startsUntil = clock.now() + START_MS
+    else this.#known = structureInKernel(table)
     this.#watching = posix.linkWatch(this.#fd, () => this.look())
   }
 
@@ -84,9 +89,9 @@ export class Watch {
   look(): void {
     if (this.#isClosed) return
     const isNews = this.#read()
-    if (this.#known === undefined && !this.#areRulesSuspect) {
-      this.#known = structureInKernel(this.#options.table)
-    }
+    const { clock, table } = this.#options
+    const canRead = !this.#areRulesSuspect && clock.now() >= this.#startsUntil
+    if (canRead) this.#known ??= structureInKernel(table)
     if (this.#areRulesSuspect) this.#lookAtRules()
     if (this.#isLost) this.#begin()
     if (isNews) this.#options.onSuspects()
