@@ -50,8 +50,33 @@ function sectionOf(document: unknown, name: string, operation: unknown): string 
     `${text(operation, 'summary')}.`,
     ...(parameters.length === 0 ? [] : [table(['parameter', 'type', 'meaning'], parameters)]),
     ...(problems.length === 0 ? [] : [table(['status', 'meaning'], problems)]),
+    ...exampleOf(name, operation),
   ]
   return parts.join('\n\n')
+}
+
+/** The request as a command, and an answer to it. The answer of the document about itself is too long. */
+function exampleOf(name: string, operation: unknown): readonly string[] {
+  const [method = '', path = ''] = name.split(' ')
+  const body = exampleIn(member(member(operation, 'requestBody'), 'content'), 'application/json')
+  const words = [
+    'curl -s --unix-socket /run/namegate/admin.sock',
+    ...(method === 'GET' ? [] : ['-X', method]),
+    `http://admin${path.replace('{name}', 'vm-8')}`,
+    ...(body === undefined ? [] : [`\\\n  -d '${JSON.stringify(body)}'`]),
+  ]
+  const content = member(member(member(operation, 'responses'), '200'), 'content')
+  const lines = exampleIn(content, 'application/x-ndjson')
+  const answer = exampleIn(content, 'application/json')
+  return [
+    `\`\`\`sh\n${words.join(' ')}\n\`\`\``,
+    ...(lines === undefined ? [] : [`\`\`\`json\n${JSON.stringify(lines)}\n\`\`\``]),
+    ...(answer === undefined ? [] : [`\`\`\`json\n${JSON.stringify(answer, null, 2)}\n\`\`\``]),
+  ]
+}
+
+function exampleIn(content: unknown, type: string): unknown {
+  return member(member(content, type), 'example')
 }
 
 function parametersOf(operation: unknown): readonly (readonly string[])[] {

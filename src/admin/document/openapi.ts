@@ -1,6 +1,7 @@
 // Makes the OpenAPI document of the admin API from the table of operations and the schemas of shapes.ts.
 
 import { z } from 'zod'
+import { EXAMPLES } from './examples.ts'
 import { JSON_TYPE, LINES_TYPE } from '../negotiation.ts'
 import { OPERATIONS, type Operation, type SchemaName } from './operations.ts'
 import type { Parameter } from './parameters.ts'
@@ -42,7 +43,7 @@ function operationObject(operation: Operation): object {
   const { id, method, summary, body, problems = [] } = operation
   const isCached = operation.etag === true && method === 'get'
   const parameters = [...(operation.parameters ?? []), ...(isCached ? [KNOWN_VERSION] : [])]
-  const content = body === undefined ? undefined : { [JSON_TYPE]: { schema: ref(body) } }
+  const content = body === undefined ? undefined : { [JSON_TYPE]: bodyObject(body) }
   const statuses = [406, 500, ...problems, ...(body === undefined ? [] : [400, 413, 415])]
   const responses = new Map<number, object>([[200, answerObject(operation)]])
   if (isCached) responses.set(304, { description: 'The client has this version', headers: ETAG })
@@ -64,17 +65,21 @@ function parameterObject({ name, in: place, about, schema }: Parameter): object 
 
 function answerObject({ answer, etag }: Operation): object {
   if ('lines' in answer) {
-    const content = { [LINES_TYPE]: { schema: ref(answer.lines) } }
+    const content = { [LINES_TYPE]: bodyObject(answer.lines) }
     return { description: 'Done. The schema is that of one line', content }
   }
-  const schema =
+  const media =
     'list' in answer
-      ? { type: 'array', items: ref(answer.list) }
+      ? { schema: { type: 'array', items: ref(answer.list) }, example: [EXAMPLES[answer.list]] }
       : 'one' in answer
-        ? ref(answer.one)
-        : { type: 'object' }
+        ? bodyObject(answer.one)
+        : { schema: { type: 'object' } }
   const headers = etag === true ? { headers: ETAG } : {}
-  return { description: 'Done', ...headers, content: { [JSON_TYPE]: { schema } } }
+  return { description: 'Done', ...headers, content: { [JSON_TYPE]: media } }
+}
+
+function bodyObject(name: SchemaName): object {
+  return { schema: ref(name), example: EXAMPLES[name] }
 }
 
 /** One response for each status of a problem. */

@@ -24,6 +24,10 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ],
   ['install-npm.md', 'installs: test/package.test.ts'],
   ['image.md', 'takes Docker: npm run packages -- oci runs the image as its commands say'],
+  [
+    'api.md',
+    'examples: test/admin/document/api-examples.test.ts; requests: api-contract.test.ts there',
+  ],
   ['page.md', 'takes a browser and a second machine: test/admin/page'],
   ['sidecar.md', 'of a pod, not of a host: test/kernel/daemon/sidecar.test.ts'],
 ])
