@@ -34,7 +34,7 @@ const OWN: Readonly<Record<string, string>> = {
 }
 
 /** Path of a request -> package, and the file beside the file that Node.js finds for the package. */
-const LIBRARIES: Readonly<Record<string, readonly [packageName: string, file: string]>> = {
+export const LIBRARIES: Readonly<Record<string, readonly [packageName: string, file: string]>> = {
   '/page/lib/preact.js': ['preact', 'preact.mjs'],
   '/page/lib/htm.js': ['htm', 'htm.module.js'],
   '/page/lib/uplot.js': ['uplot', 'uPlot.esm.js'],

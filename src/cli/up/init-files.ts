@@ -8,7 +8,8 @@ import type { Choice, Resolvers, UpEndpoint } from './plan.ts'
 
 export interface InitFacts {
   readonly datapath: Choice<'ebpf' | 'nftables'>
-  readonly resolvers: Resolvers
+  /** Undefined: the files are for any host. */
+  readonly resolvers: Resolvers | undefined
   /** Interfaces of this host behind which workloads are now. */
   readonly found: readonly UpEndpoint[]
 }
@@ -23,9 +24,7 @@ export function initFiles(facts: InitFacts): ReadonlyMap<string, string> {
 }
 
 function configText({ datapath, resolvers }: InitFacts): string {
-  const servers =
-    resolvers.servers.map(formatSocketAddress).join(', ') || 'no server: name one here'
-  return `# Configuration of namegate on this host, made by \`namegate init\`. \`namegate config schema\` prints every key with its default.
+  return `# Configuration of namegate on this host, as \`namegate init\` makes it. \`namegate config schema\` prints every key with its default.
 # After a change of this file: namegate config check --config FILE, then restart the daemon. Files of policies and endpoints are read
 # again when they change.
 
@@ -38,7 +37,7 @@ intercept:
   # After an orderly stop, the queries of workloads get no answer. With \`open\` they reach the servers directly.
   on-exit: closed
 
-# namegate asks these servers. \`system\` means those of ${resolvers.file}: ${servers}.
+# namegate asks these servers. \`system\` means those of ${serversText(resolvers)}.
 # Others have the form "9.9.9.9:53" or "[2620:fe::fe]:53".
 upstreams:
   servers: [system]
@@ -70,6 +69,12 @@ metrics:
 log:
   format: json
 `
+}
+
+function serversText(resolvers: Resolvers | undefined): string {
+  if (resolvers === undefined) return '/etc/resolv.conf'
+  const servers = resolvers.servers.map(formatSocketAddress).join(', ')
+  return `${resolvers.file}: ${servers || 'no server: name one here'}`
 }
 
 const ENDPOINTS_HEAD = `# Workloads to which policy applies: each has addresses or prefixes that no other has, labels that policies select, and the interface
