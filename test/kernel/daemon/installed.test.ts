@@ -22,6 +22,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'install.md',
     'installs: test/package.test.ts, test/cli/commands/init.test.ts, test/kernel/daemon/up.test.ts',
   ],
+  ['install-deb.md', 'installs: test/packages/deb.packages.ts'],
   ['install-npm.md', 'installs: test/package.test.ts'],
   ['image.md', 'takes Docker: npm run packages -- oci runs the image as its commands say'],
   [
