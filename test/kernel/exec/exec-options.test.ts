@@ -5,7 +5,14 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { BANK, canUseExecLab, ExecLab, SHOP, UNLEARNED_4 } from '../../support/labs/exec-lab.ts'
+import {
+  BANK,
+  canUseExecLab,
+  DNS_4,
+  ExecLab,
+  SHOP,
+  UNLEARNED_4,
+} from '../../support/labs/exec-lab.ts'
 import type { Output } from '../../support/labs/lab-process.ts'
 
 const skip = canUseExecLab() ?? false
@@ -216,5 +223,29 @@ describe('namegate exec', { skip }, () => {
     for (const line of own) assert.doesNotMatch(line.replace(/exec .*/, ''), /hidden-marker|\.sock/)
     process.kill(started.pid, 'SIGTERM')
     await started.ended(20_000)
+  })
+
+  it('gives the harness of docs/exec.md what was refused, so that its second command can reach it', async () => {
+    const [, program = ''] =
+      /^```ts run=harness\n(.*?)^```$/ms.exec(readFileSync('docs/exec.md', 'utf8')) ?? []
+    const file = join(lab.folder, 'harness.mts')
+    writeFileSync(file, program)
+    const { code, stdout, stderr } = await lab.caller.run(
+      process.execPath,
+      ['--import', import.meta.resolve('tsx'), file],
+      {
+        env: {
+          UPSTREAM: `${DNS_4}:53`,
+          URL: `http://${SHOP.name}/`,
+          PATH: `${join(process.cwd(), 'bin')}:${process.env['PATH'] ?? ''}`,
+        },
+        limitMs: 60_000,
+      },
+    )
+    assert.equal(code, 0, stderr)
+    assert.match(
+      stdout,
+      /^exit code 6\ncurl: .*\nrefused name www\.shop\.test: --allow www\.shop\.test\nexit code 0\n/,
+    )
   })
 })
