@@ -71,6 +71,30 @@ testSockets(
   },
 )
 
+const ASKED_CASES: readonly (readonly [reason: string, asked: string, answered: string])[] = [
+  ['the server writes the name in capitals', 'mixed.test', 'MIXED.TEST'],
+  ['the client mixes the case, the server writes small letters', 'mIxEd.TeSt', 'mixed.test'],
+]
+
+testSockets('Upstream gives the client its name as the client wrote it (A15)', async (net) => {
+  for (const [reason, asked, answered] of ASKED_CASES) {
+    const server = await net.serve((query) =>
+      query.send(answerTo(query, { name: answered, addresses: ['192.0.2.1'] })),
+    )
+    const forwarder = await net.forward([server])
+    const client = await net.udpClient(forwarder)
+    const query = queryFor(asked)
+    const [answer] = await client.ask(query)
+    const question = [12, 12 + asked.length + 2 + 4] as const
+    assert.equal(
+      answer?.toString('latin1', ...question),
+      query.toString('latin1', ...question),
+      reason,
+    )
+    assert.deepEqual(addressesOf(answer), ['192.0.2.1'], reason)
+  }
+})
+
 testSockets(
   'Upstream asks over TCP at the first mismatch and takes that answer (A4)',
   async (net) => {
