@@ -1,5 +1,5 @@
 // Makes of a program and all that it imports one file, and of that file the code that V8 would make when it runs:
-// bin/start.cjs starts from both, and the program is there in a third of the time (docs/decisions/0016-…).
+// bin/start.cjs starts from both, and the program is there in a third of the time (docs/decisions/0016-one-file-and-the-code-of-it.md).
 //   node scripts/bundle.mjs [FOLDER]      all bundles into FOLDER; the same Node.js as bin/namegate then starts
 
 import { spawnSync } from 'node:child_process'

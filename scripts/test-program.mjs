@@ -1,9 +1,12 @@
-// Starts a TypeScript program from its module that scripts/test.mjs compiled; the program sees its own path and arguments.
+// Starts a TypeScript program that scripts/test.mjs compiled; the program sees its own path and arguments.
 //   NAMEGATE_TEST_MODULES=build/tests node scripts/test-program.mjs PROGRAM.ts [ARGUMENT ...]
+import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const folder = resolve(process.env.NAMEGATE_TEST_MODULES)
 process.argv.splice(1, 1)
-const module = relative(join(folder, '../..'), process.argv[1]).replace(/\.ts$/, '.js')
-await import(pathToFileURL(join(folder, module)).href)
+const source = relative(join(folder, '../..'), process.argv[1])
+const module = join(folder, source.replace(/\.ts$/, '.js'))
+if (existsSync(module)) await import(pathToFileURL(module).href)
+else (await import('./test-parts.mjs')).default(source)

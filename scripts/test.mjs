@@ -14,6 +14,7 @@ import { parseArgs } from 'node:util'
 import { compileModules } from './test-modules.mjs'
 import { inProcesses, isKernel, keepSeconds } from './test-order.mjs'
 import { endAll, indent, runFiles } from './test-process.mjs'
+import { inSources } from './test-stacks.mjs'
 import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
@@ -46,7 +47,7 @@ function propertyEnv({ runs = '1x', seed, path }) {
   }
 }
 
-function show({ file, seconds, output, tests, notes }, isLong) {
+function show({ file, seconds, output, tests, notes }, isLong, modules) {
   const failed = failuresOf({ tests })
   const count = (outcome) => tests.filter((test) => test.outcome === outcome).length
   const skipped = count('skipped') > 0 ? `, ${count('skipped')} skipped` : ''
@@ -56,9 +57,10 @@ function show({ file, seconds, output, tests, notes }, isLong) {
   for (const note of notes) console.log(`      ${note}`)
   for (const test of isLong ? tests.filter((each) => each.milliseconds >= 50) : [])
     console.log(`      ${(test.milliseconds / 1000).toFixed(1).padStart(8)} s  ${test.name}`)
-  for (const test of failed) console.log(`   x  ${test.name}\n${indent(test.error)}`)
+  for (const test of failed)
+    console.log(`   x  ${test.name}\n${indent(inSources(test.error, modules))}`)
   if (failed.length > 0 && output.trim() !== '')
-    console.log(`   output:\n${indent(output.slice(-8000))}`)
+    console.log(`   output:\n${indent(inSources(output.slice(-8000), modules))}`)
 }
 
 function failuresOf({ tests }) {
@@ -82,7 +84,7 @@ async function runAll(files, place) {
   const run = async (sharing, more) => {
     const { parts, ended } = await runFiles(sharing, place, more)
     const own = ended === undefined || sharing.length === 1 ? parts : await runAlone(sharing, parts)
-    for (const part of own) show(part, property !== undefined)
+    for (const part of own) show(part, property !== undefined, place.modules)
     results.push(...own)
     isOver ||= isBail && own.some((part) => failuresOf(part).length > 0)
   }

@@ -29,7 +29,7 @@ const FILES: Readonly<Record<string, string>> = {
     test('f throws', () => { throw new Error('broken') })
     test('f throws after its subtests', async (t) => { await t.test('good', () => {}); throw new Error('late') })
     describe('a hook', { concurrency: false }, () => { before(() => { throw new Error('hook') }); it('never', () => {}) })`,
-  'test/crashes.test.ts': `${HEAD}test('f works', () => {})\nsetTimeout(() => process.exit(3), 50)`,
+  'test/crashes.test.ts': `${HEAD}test('f works', () => {})\nsetTimeout(() => process.exit(3), 300)`,
   'test/empty.test.ts': `${HEAD}`,
   'test/contract/a.test.ts': `${HEAD}test('contract', () => {})`,
   'test/conformance/a.test.ts': `${HEAD}test('conformance', () => {})`,
@@ -144,8 +144,8 @@ const ONLY_TESTS = "import { test } from 'node:test'\n"
 const SHARED: Readonly<Record<string, string>> = {
   'test/names/a.test.ts': `${ONLY_TESTS}test('a passes', () => {})`,
   'test/names/b.test.ts': `${ONLY_TESTS}test('b fails', () => { throw new Error('broken') })`,
-  'test/names/c.test.ts': `${ONLY_TESTS}test('c begins', () => {})\nsetTimeout(() => process.kill(process.pid, 'SIGKILL'), 50)`,
-  'test/names/d.test.ts': `${ONLY_TESTS}test('d waits', async () => { await new Promise((done) => setTimeout(done, 500)) })`,
+  'test/names/c.test.ts': `${ONLY_TESTS}test('c begins', () => {})\nsetTimeout(() => process.kill(process.pid, 'SIGKILL'), 300)`,
+  'test/names/d.test.ts': `${ONLY_TESTS}test('d waits', async () => { await new Promise((done) => setTimeout(done, 1500)) })`,
   'test/names/e.test.ts': `${ONLY_TESTS}test('e passes', () => {})`,
 }
 

@@ -206,9 +206,9 @@ function attempt(address: string, port: number): void {
 if (process.argv[1] === import.meta.filename) {
   const [what, ...rest] = process.argv.slice(2)
   const [first = '', second = ''] = rest
-  if (what === 'echo') await echo(rest.map(Number))
+  if (what === 'echo') void echo(rest.map(Number))
   if (what === 'talk') talk(first, Number(second))
-  if (what === 'echo-udp') await echoUdp(first, Number(second))
+  if (what === 'echo-udp') void echoUdp(first, Number(second))
   if (what === 'flow') flow(first, Number(second))
   if (what === 'probe') probe(Number(first), second, rest.slice(2).map(Number))
 }
