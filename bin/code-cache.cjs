@@ -1,4 +1,4 @@
-// Makes the code of a bundle: what V8 compiles of it, for the next start (docs/decisions/0016-…). scripts/bundle.mjs makes it in a
+// Makes the code of a bundle: what V8 compiles of it, for the next start (docs/decisions/0016-one-file-and-the-code-of-it.md). scripts/bundle.mjs makes it in a
 // checkout. A package has none, because the code fits only one version of Node.js and one processor: there the first start makes it,
 // if it may write beside the bundle.
 

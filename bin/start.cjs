@@ -1,6 +1,6 @@
 // Starts the program from one file that scripts/bundle.mjs made of it, with the code that V8 compiled then: `exec` from a
 // smaller one of its own (and dist/seldom.bundle when it needs that), every other command from dist/main.bundle
-// (docs/decisions/0016-…, 0047-…). Where the code is missing, damaged or of another version of Node.js, V8 compiles anew, and keeps the code if it can (code-cache.cjs). With other flags V8 refuses the
+// (docs/decisions/0016-one-file-and-the-code-of-it.md, 0047-…). Where the code is missing, damaged or of another version of Node.js, V8 compiles anew, and keeps the code if it can (code-cache.cjs). With other flags V8 refuses the
 // code, and compiles anew at each start: that takes longer and changes nothing else.
 
 'use strict'

@@ -1,5 +1,5 @@
 // This program runs `namegate exec`, without the other commands. Its bundle is half as long as the bundle of all commands, and loads in
-// less time (docs/decisions/0016-…). The file has no top-level `await`, because such a bundle cannot have one.
+// less time (docs/decisions/0016-one-file-and-the-code-of-it.md). The file has no top-level `await`, because such a bundle cannot have one.
 
 import { runCommand } from '../main.ts'
 import { commandOf } from '../command.ts'

@@ -8,9 +8,9 @@ import { invariant } from '../../core/invariant.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'
 import type { LabelSets } from '../../core/labels.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
-import type { LabelKinds } from '../eviction/label-kinds.ts'
+import type { LabelKinds } from './label-kinds.ts'
 import type { UseTable } from '../tables/use-table.ts'
-import { CONNECTED, HELD, type Candidates } from '../eviction/candidates.ts'
+import { CONNECTED, HELD, type Candidates } from './candidates.ts'
 
 /** If fewer rows than this are left, namegate counts the rows that a new name needs before it learns the name. */
 const ROWS_NEAR = 4096

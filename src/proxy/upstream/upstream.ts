@@ -40,7 +40,7 @@ import { Waits } from './waits.ts'
 export interface UpstreamLimits {
   /** `upstreams.timeout` in milliseconds, for the whole query. */
   readonly timeout: number
-  /** `upstreams.attempts`, 1..200. */
+  /** `upstreams.attempts`, 1..16. */
   readonly attempts: number
   /** `limits.queries-in-flight`. */
   readonly inFlight: number
