@@ -23,7 +23,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'installs: test/package.test.ts, test/cli/commands/init.test.ts, test/kernel/daemon/up.test.ts',
   ],
   ['install-deb.md', 'installs: test/packages/deb.packages.ts'],
-  ['install-npm.md', 'installs: test/package.test.ts'],
+  ['install-npm.md', 'installs: test/package.test.ts, and npm run packages -- npm'],
   ['image.md', 'takes Docker: npm run packages -- oci runs the image as its commands say'],
   [
     'api.md',
