@@ -26,6 +26,15 @@ add_user() {
   done
 }
 
+# The licences of the packages that are in the bundles.
+licences() {
+  npm ls --omit=dev --all --parseable 2>/dev/null | tail -n +2 | while read -r package; do
+    for text in "$package"/LICEN[CS]E*; do
+      if [ -f "$text" ]; then printf '\n== %s\n\n' "${package##*node_modules/}" && cat "$text"; fi
+    done
+  done
+}
+
 # keep_in FOLDER NAME...: removes everything else from the folder.
 keep_in() {
   folder=$1
@@ -46,13 +55,15 @@ build)
   npm ci --include=dev --no-audit --no-fund --loglevel=error
   npm run build
   strip --strip-unneeded build/Release/*
+  licences >LICENSES
   ;;
 keep)
   [ ! -e .git ] || { echo 'image: this is a checkout, and not a copy' >&2; exit 1; }
   [ -f dist/main.bundle ] || { echo 'image: sh scripts/image.sh build comes first' >&2; exit 1; }
-  keep_in . bin build dist node_modules page scripts package.json LICENSE
+  keep_in . bin build dist node_modules page scripts package.json LICENSE LICENSES
   keep_in build Release namegate.bpf.o namegate-gate.bpf.o
-  keep_in dist main.bundle main.cache exec.bundle exec.cache
+  # shellcheck disable=SC2046
+  keep_in dist $(cd dist && ls -d ./*.bundle ./*.cache | cut -c 3-)
   # The program is one file with its packages; the page's packages go to browsers as files (src/admin/page/files.ts).
   keep_in node_modules preact htm uplot
   keep_in scripts image.sh

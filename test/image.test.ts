@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { LIBRARIES } from '../src/admin/page/files.ts'
 import { run } from './support/labs/lab-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-image-'))
@@ -69,11 +70,10 @@ test(
     assert.equal(check.code, 0, check.stderr)
     const all = 'LICENSE bin build dist node_modules package.json page scripts'.split(' ')
     assert.deepEqual(readdirSync(folder).toSorted(), all, 'and neither test, demo nor src')
-    assert.deepEqual(readdirSync(join(folder, 'node_modules')).toSorted(), [
-      'htm',
-      'preact',
-      'uplot',
-    ])
+    const served = new Set(Object.values(LIBRARIES).map(([name]) => name))
+    assert.deepEqual(new Set(readdirSync(join(folder, 'node_modules'))), served)
+    const bundles = readdirSync('dist').filter((name) => /\.(?:bundle|cache)$/.test(name))
+    assert.deepEqual(readdirSync(join(folder, 'dist')).toSorted(), bundles.toSorted())
     const built = readdirSync(join(folder, 'build/Release')).toSorted()
     assert.deepEqual(built, readdirSync('build/Release').toSorted(), 'every native part is there')
     assert.ok(existsSync(join(folder, 'build/namegate.bpf.o')))
