@@ -33,7 +33,9 @@ const AT_FIRST_USE = {
     const filter = new RegExp(`^(${SELDOM.join('|')})$`)
     made.onResolve({ filter }, ({ path }) => ({ path, namespace: AT_FIRST_USE.name }))
     made.onLoad({ filter, namespace: AT_FIRST_USE.name }, async ({ path }) => {
-      const getters = Object.keys(await import(path)).map(
+      // Node.js 23 and newer give a CommonJS module this name, too.
+      const names = Object.keys(await import(path)).filter((name) => name !== 'module.exports')
+      const getters = names.map(
         (name) => `get ${name}() { return load('seldom')['${path}'].${name} }`,
       )
       return { contents: `module.exports = { ${getters.join(', ')} }` }
