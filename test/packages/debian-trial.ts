@@ -17,7 +17,7 @@ export interface Packages {
   readonly newerVersion: string
 }
 
-/** Folders in which apt, dpkg and systemd note what they did. */
+/** What apt, dpkg, systemd and the console of the machine write while they work. */
 const NOTES = [
   '/var/lib/dpkg',
   '/var/lib/apt',
@@ -25,9 +25,13 @@ const NOTES = [
   '/var/cache',
   '/run/systemd',
   '/run/log',
+  '/run/agetty.reload',
 ]
 /** Names that the load made namegate learn before the upgrade and that the newer version still knows: more than it learns after it. */
 const NAMES_LEAST = 5000
+/** Also what a package of the base system only suggests. */
+const AUTOREMOVE =
+  'apt-get autoremove -y -q --purge -o APT::AutoRemove::SuggestsImportant=0 -o APT::AutoRemove::RecommendsImportant=0'
 const APT = 'apt-get install -y -q --no-install-recommends'
 
 export async function tryOnDebian(root: string, packages: Packages, step: Step): Promise<void> {
@@ -83,7 +87,7 @@ async function trySteps(
   )
   await step('after the upgrade', async () => await newerServes(site, machine, packages))
   await step('purge: no file, rule or pin stays', async () => {
-    await machine.get('dpkg -P namegate && apt-get autoremove -y -q --purge')
+    await machine.get(`dpkg -P namegate && ${AUTOREMOVE}`)
     const after = await filesOf(machine)
     assert.deepEqual(changesOf(files, after), [])
     assert.equal(await machine.get("find / -xdev -name '*namegate*'"), '')
@@ -150,9 +154,11 @@ async function filesOf(machine: DebianMachine): Promise<readonly string[]> {
   return text.split('\n')
 }
 
-/** Rules, routes, filters and settings of the node. */
+/** Rules, routes, filters and settings of the node. An empty qdisc clsact stays, because another program can use it too. */
 function kernelOf(site: PackageSite): readonly string[] {
-  const filters = outputIn(site.node, 'tc', 'qdisc', 'show').split('\n')
+  const filters = ['ingress', 'egress'].flatMap((side) =>
+    outputIn(site.node, 'tc', 'filter', 'show', 'dev', site.pod.interface, side).split('\n'),
+  )
   return [...snapshot(site.node), ...settings(site.node), ...filters]
 }
 
