@@ -26,7 +26,7 @@ const PROPERTIES = fileURLToPath(new URL('../test/support/properties.ts', import
 /** Packages that both src/ and tests use: a process must not have two of each. */
 const PACKAGES = ['dns-packet', 'fast-check', 'ip-num', 'yaml', 'zod']
 /** What no bundle can hold, or what few tests load. */
-const EXTERNAL = ['ajv', 'namegate', 'prettier', 'puppeteer-core', '@seriousme/*', '*.node']
+const EXTERNAL = ['ajv', 'namegate', 'oxfmt', 'puppeteer-core', '@seriousme/*', '*.node']
 /** Waits at the top level, which only a module of its own can: in a statement, or in a block. */
 const WAITS = /^(?! )(?:[\w .{}:,]+ = |(?:if|for|while) .*)?\bawait\b/m
 const BLOCKS = /^(?:if|for|switch|try|while)\b.*\{$[^]*?^\}/gm

@@ -6,14 +6,11 @@ import { test } from 'node:test'
 import { run } from './support/labs/lab-process.ts'
 
 const LIMIT_MS = 240_000
-/** A file that was found formatted, with the same tool and settings, is not looked at again. */
-const CACHE = ['--cache', '--cache-strategy', 'content', '--cache-location', 'build/.prettier']
-
 const rows: readonly (readonly [name: string, tool: string, args: readonly string[]])[] = [
   [
-    'prettier finds every file formatted (npm run format does it)',
-    'prettier/bin/prettier.cjs',
-    ['--check', '--log-level', 'warn', ...CACHE, '.'],
+    'oxfmt finds every file formatted (npm run format does it)',
+    'oxfmt/bin/oxfmt',
+    ['--list-different'],
   ],
   ['oxlint finds no fault, with types', 'oxlint/bin/oxlint', ['--type-aware', '--deny-warnings']],
   ['tsc finds no fault in the types', 'typescript/bin/tsc', ['--noEmit', '-p', '.']],

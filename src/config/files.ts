@@ -98,7 +98,8 @@ export function pathFrom(file: string, path: string): string {
 }
 
 export type TextResult =
-  { readonly kind: 'ok'; readonly text: string } | { readonly kind: 'bad'; readonly fault: Fault }
+  | { readonly kind: 'ok'; readonly text: string }
+  | { readonly kind: 'bad'; readonly fault: Fault }
 
 /** Reads a file as UTF-8. Octets that are not UTF-8 are a fault, and are never replaced. */
 export function readTextFile(file: string): TextResult {

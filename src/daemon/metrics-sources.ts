@@ -48,7 +48,8 @@ export interface MetricsSources {
   readonly limits: readonly LimitUse[]
   /** Undefined while no flows are kept. */
   readonly keptFlows:
-    Pick<KeptFlows, 'remembered' | 'lost' | 'failed' | 'lines' | 'refused'> | undefined
+    | Pick<KeptFlows, 'remembered' | 'lost' | 'failed' | 'lines' | 'refused'>
+    | undefined
   /** Undefined while nothing is kept over restarts. */
   readonly state: AdminState['kept']
   readonly putBack: Pick<PutBack, 'counts'> | undefined

@@ -16,7 +16,8 @@ import { hasPins, notedPinPath } from './noted-pins.ts'
 import { isLockFree, pinLockFile, tableLockFile } from '../state/lock.ts'
 
 export type StaleDatapath =
-  { readonly kind: 'ebpf'; readonly pinPath: string } | { readonly kind: 'nftables' }
+  | { readonly kind: 'ebpf'; readonly pinPath: string }
+  | { readonly kind: 'nftables' }
 
 /** Lists stale datapaths. `takesOver`: the predecessor holds the lock of the table, so the lock does not protect the table. */
 export function staleDatapaths(

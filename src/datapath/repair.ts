@@ -58,4 +58,10 @@ export interface FixtureDifference extends RepairedEntry {
 }
 
 export type FixtureMap =
-  'tc' | 'cgroup' | 'netfilter' | 'ng_config' | 'ng_endpoints' | 'ng_gate' | 'ng_listeners'
+  | 'tc'
+  | 'cgroup'
+  | 'netfilter'
+  | 'ng_config'
+  | 'ng_endpoints'
+  | 'ng_gate'
+  | 'ng_listeners'

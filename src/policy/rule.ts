@@ -67,7 +67,10 @@ export interface Rule {
 }
 
 export type PolicyKind =
-  'CiliumNetworkPolicy' | 'CiliumClusterwideNetworkPolicy' | 'NetworkPolicy' | 'AllowList'
+  | 'CiliumNetworkPolicy'
+  | 'CiliumClusterwideNetworkPolicy'
+  | 'NetworkPolicy'
+  | 'AllowList'
 
 /** The settings of a document for answers to its names. They replace settings of the configuration. An absent field replaces nothing. */
 export interface AnswerOverrides {

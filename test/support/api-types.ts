@@ -1,9 +1,9 @@
 // src/client/api-types.ts, made from the OpenAPI document: the objects of the admin API, and for each request its options and its answer.
 // `npm run reference` writes the file, test/reference.test.ts compares it.
 
-import { format, resolveConfig } from 'prettier'
 import { openApi } from '../../src/admin/document/openapi.ts'
 import { isMapping } from '../../src/documents/source-document.ts'
+import { formatted } from './formatted.ts'
 import { member, members, text } from './markdown.ts'
 
 export const API_TYPES = 'src/client/api-types.ts'
@@ -25,8 +25,7 @@ export async function apiTypes(): Promise<string> {
   )
   const all = `/** Every request: its options, and its \`answer\`, or the \`row\` of which its answer has many. */
 export interface Operations {\n${operations.join('\n')}\n}\n`
-  const options = await resolveConfig(API_TYPES)
-  return await format([HEAD, ...schemas, all].join('\n'), { ...options, parser: 'typescript' })
+  return await formatted(API_TYPES, [HEAD, ...schemas, all].join('\n'))
 }
 
 function operationType(operation: unknown): string {

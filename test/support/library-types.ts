@@ -1,10 +1,10 @@
 // src/library/config-keys.ts, made from the schema of the configuration: the library's types have the keys, words and texts of
 // the schema, and notes where a library's gate differs. `npm run reference` writes the file, test/reference.test.ts compares it.
 
-import { format, resolveConfig } from 'prettier'
 import { configJsonSchema } from '../../src/config/load.ts'
 import { DURATION_PATTERN, SIZE_PATTERN } from '../../src/core/quantity.ts'
 import { isMapping } from '../../src/documents/source-document.ts'
+import { formatted } from './formatted.ts'
 
 export const LIBRARY_TYPES = 'src/library/config-keys.ts'
 
@@ -66,8 +66,7 @@ export async function libraryTypes(): Promise<string> {
     schema,
     'The configuration, with the keys of the file.',
   )
-  const options = await resolveConfig(LIBRARY_TYPES)
-  return await format([HEAD, ...types, whole].join('\n'), { ...options, parser: 'typescript' })
+  return await formatted(LIBRARY_TYPES, [HEAD, ...types, whole].join('\n'))
 }
 
 function interfaceOf(name: string, path: string, schema: unknown, doc?: string): string {

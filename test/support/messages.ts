@@ -19,7 +19,8 @@ export interface MkRecord {
   readonly ttl?: number
   /** RDATA as octets, or a name in it, with octets in front of and behind it. */
   readonly data:
-    Uint8Array | { readonly name: Name; readonly before?: Uint8Array; readonly after?: Uint8Array }
+    | Uint8Array
+    | { readonly name: Name; readonly before?: Uint8Array; readonly after?: Uint8Array }
   /** Instead of the true RDLENGTH. */
   readonly rdlength?: number
 }

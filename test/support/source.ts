@@ -1,5 +1,5 @@
 // Reads our own sources for the architecture test: a light tokenizer that blanks comments, strings and regular
-// expressions (line numbers stay), the imports of a file, and its functions by the indentation that prettier gives.
+// expressions (line numbers stay), the imports of a file, and its functions by the indentation that oxfmt gives.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

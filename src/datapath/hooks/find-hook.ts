@@ -94,7 +94,8 @@ function failed(reason: string): FoundHook {
 }
 
 export type CgroupPath =
-  { readonly kind: 'ok'; readonly path: string } | { readonly kind: 'bad'; readonly reason: string }
+  | { readonly kind: 'ok'; readonly path: string }
+  | { readonly kind: 'bad'; readonly reason: string }
 
 /** The mount point of the first cgroup2 file system. `mountinfo` is the text of that file of proc(5). */
 export function cgroupMount(

@@ -34,7 +34,8 @@ export interface JudgeOptions {
   readonly isClosed?: (() => boolean) | undefined
   /** The servers that clients can choose. Undefined if clients cannot choose. */
   readonly asked?:
-    { readonly servers: AskedServers; readonly identities: ServerIdentity } | undefined
+    | { readonly servers: AskedServers; readonly identities: ServerIdentity }
+    | undefined
 }
 
 export class Judge {

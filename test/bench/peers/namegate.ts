@@ -42,7 +42,10 @@ spec:
 `
 
 export type Variant =
-  'namegate' | 'namegate-default-bounds' | 'namegate-tproxy' | 'namegate-nftables'
+  | 'namegate'
+  | 'namegate-default-bounds'
+  | 'namegate-tproxy'
+  | 'namegate-nftables'
 
 /** The subject, or why this build can't be it. `profile`: more flags of Node. */
 export async function mkNamegate(

@@ -15,8 +15,14 @@ export const KERNEL: readonly Mutation[] = [
       '		return READ_OK;',
     ],
     ['	if (room < need)', '	if (room < need - 8)'],
-    ['		if (p->protocol == IPPROTO_ROUTING)', '		if (p->protocol == IPPROTO_ROUTING && head[3] != 0)'],
-    ['	       next == IPPROTO_DSTOPTS;', '	       next == IPPROTO_DSTOPTS || next == IPPROTO_AH;'],
+    [
+      '		if (p->protocol == IPPROTO_ROUTING)',
+      '		if (p->protocol == IPPROTO_ROUTING && head[3] != 0)',
+    ],
+    [
+      '	       next == IPPROTO_DSTOPTS;',
+      '	       next == IPPROTO_DSTOPTS || next == IPPROTO_AH;',
+    ],
     ['		p->adorned = 1;\n', '\n'],
     [
       '	p->adorned = head > 20 || (h.frag_off & bpf_htons(0x3fff));',
