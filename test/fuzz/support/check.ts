@@ -93,7 +93,7 @@ export class Check {
     const short = !client.overTcp && accepted.octets.length > udpLimit(read, accepted.overTcp)
     this.#tally.count(short ? 'passed, cut to TC=1 for a UDP client' : 'passed byte for byte')
     return (
-      (short ? cutFault(pending, reply, accepted) : passFault(query, reply, accepted)) ??
+      (short ? cutFault(pending, reply, accepted) : passFault(pending, reply, accepted)) ??
       this.#learned(pending, taught)
     )
   }
@@ -125,10 +125,15 @@ export class Check {
   }
 }
 
-/** The server's octets under the client's id. */
-function passFault(query: Uint8Array, reply: Uint8Array, accepted: Accepted): string | undefined {
+/** The server's octets under the client's id, and the client's letters in the question. */
+function passFault(
+  { query, read }: Pending,
+  reply: Uint8Array,
+  accepted: Accepted,
+): string | undefined {
   const wanted = Buffer.from(accepted.octets)
   wanted.set(query.subarray(0, 2))
+  if (wanted.readUInt16BE(4) === 1) wanted.set(query.subarray(12, read.questionEnd), 12)
   return differs('the passed answer', wanted, reply)
 }
 
