@@ -90,8 +90,10 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     const result = await site().loadWith(RATE, SECONDS, () => site().signal(0, 'SIGKILL'))
     assertAllGood(result)
     report(t, result)
-    const [dead, other] = await site().upstreams()
-    assert.deepEqual([dead?.state, other?.state, other?.first], ['down', 'up', true])
+    // On a busy machine the last failure that makes a server `down` comes after the load.
+    await dig('after.test')
+    await site().until(([dead, other]) => dead?.state === 'down' && other?.state === 'up')
+    assert.equal((await site().upstreams())[1]?.first, true)
     await site().serve(0)
     await site().until(([server]) => server?.state === 'up')
     assert.equal((await site().upstreams())[1]?.first, true, 'sticky')
