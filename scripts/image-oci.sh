@@ -9,7 +9,8 @@ cd "$(dirname -- "$0")/.."
 work=$PWD/build/oci
 version=$(node -p 'require("./package.json").version')
 archive=$PWD/build/namegate-$version.oci.tar
-# Every file has the time of the commit, so that the same sources and packages make the same image.
+# Every file has the time of the commit, so that two builds of a commit with the same packages differ only in
+# V8's code (dist/*.cache) and the name of the container of the build.
 time=$(git log -1 --format=%ct)
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs SOURCE_DATE_EPOCH="$time"
 
