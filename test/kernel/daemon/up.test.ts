@@ -134,16 +134,27 @@ describe('namegate up', { skip }, () => {
     await ends(run)
   })
 
-  it('removes what its daemon left when that was killed', async () => {
+  it('keeps the workload closed when its daemon is killed, and continues when it is run again', async () => {
     const { host } = lab.pod(1)
     for (const resolver of [DNS_4, STUB]) {
-      const args = ['--netns', host.namespace, '--audit', '--upstream', DNS_4]
+      const args = ['--netns', host.namespace, '--upstream', DNS_4, '--allow', ALLOWED]
       const run = lab.up(resolver, ...args)
       await run.protects()
       const { stdout } = await run.command('/', 'status', '-o', 'json')
       process.kill(Number(/"pid": (\d+)/.exec(stdout)?.[1]), 'SIGKILL')
-      assert.equal((await run.process.ended(90_000))?.code, 3)
-      assert.deepEqual(await look(), untouched)
+      const output = await run.process.ended(90_000)
+      assert.equal(output?.code, 3)
+      assert.match(output.stderr, /killed\. Its rules stay in force.*Run the same command again/)
+      assert.equal(
+        await lab.fetch(host, '198.18.40.9', 1),
+        '000',
+        'an address that was never learned',
+      )
+      assert.equal(await lab.fetch(host, OTHER, 1), '000', 'a name that is not allowed')
+      const again = lab.up(resolver, ...args)
+      await again.protects()
+      assert.equal(await lab.fetch(host, '198.18.40.9', 1), '000')
+      await ends(again)
     }
   })
 
