@@ -1,5 +1,5 @@
 // `runUp` runs `namegate up`: it decides how to protect the workload, writes and prints the configuration, and runs the daemon until a
-// signal. Without --write, nothing of it is left at the end.
+// signal. Without --write, nothing of it is left at the end, unless the daemon was killed.
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -49,8 +49,9 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
   for (const warning of plan.warnings) output.stderr(`namegate: ${warning}\n`)
   const config = join(folder, CONFIG_FILE)
+  let isClosed = false
   try {
-    return await runSession({
+    const end = await runSession({
       namespace: plan.namespace,
       config,
       socket,
@@ -59,9 +60,13 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
       output,
       onReady: (seconds) => output.stdout(welcome(plan, options, folder, seconds)),
     })
+    isClosed = end.isClosed
+    return end.code
   } finally {
-    if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
-    rmSync(running, { recursive: true, force: true })
+    if (!isClosed) {
+      if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
+      rmSync(running, { recursive: true, force: true })
+    }
     if (options.write !== undefined) output.stdout(kept(plan, config))
   }
 }

@@ -1,4 +1,5 @@
-// Runs the daemon of `namegate up` as a child process, prints refusals while it runs, and removes what it set up. The child is
+// Runs the daemon of `namegate up` as a child process, prints refusals while it runs, and removes what it set up. If the daemon is killed,
+// its rules stay in the kernel, and the workload stays closed. The child is
 // `namegate run` with the generated configuration, so that the saved configuration does the same. The child has a process group of its own:
 // Ctrl-C reaches only this process, which ends the child in an orderly way.
 
@@ -35,11 +36,20 @@ const REPEATED_MS = 10_000
 const ANSWER_MS = 2000
 /** The longest wait for the orderly end of the daemon. */
 const END_MS = 15_000
+const KILLED =
+  'namegate: the daemon was killed. Its rules stay in force: the workload can ask no name until a daemon runs. ' +
+  'Run the same command again to continue; Ctrl-C then removes the rules\n'
 const FOLLOWED = ['deny', 'audit'] as const
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Runs until a signal, or until the daemon ends. Returns the exit code. */
-export async function runSession(options: SessionOptions): Promise<number> {
+export interface SessionEnd {
+  readonly code: number
+  /** True: the daemon was killed, and its rules are still in force. The next `up` continues with them. */
+  readonly isClosed: boolean
+}
+
+/** Runs until a signal, or until the daemon ends. */
+export async function runSession(options: SessionOptions): Promise<SessionEnd> {
   const alive = stayAlive()
   const daemon = new ChildDaemon(options)
   const stopped = new Promise<void>((done) => {
@@ -54,16 +64,20 @@ export async function runSession(options: SessionOptions): Promise<number> {
     }
     const { code } = daemon
     // A daemon that could not start may have no lock, so the rules can belong to another. A daemon that ended with 0 was asked to.
-    if (code !== undefined && (!isReady || code === EXIT_OK)) return code
-    // Until now the daemon held the locks of what is removed here.
-    if (code === undefined && (await detached(options, daemon))) {
-      await removeInterception(options)
-      return EXIT_OK
+    if (code !== undefined && (!isReady || code === EXIT_OK)) return { code, isClosed: false }
+    if (code !== undefined) {
+      options.output.stderr(KILLED)
+      return { code: EXIT_UNAVAILABLE, isClosed: true }
     }
-    await daemon.kill()
-    await removeInterception(options)
-    await removeEnforcement(options)
-    return code === undefined ? EXIT_OK : EXIT_UNAVAILABLE
+    // Until now the daemon held the locks of what is removed here.
+    if (await detached(options, daemon)) {
+      await removeInterception(options)
+    } else {
+      await daemon.kill()
+      await removeInterception(options)
+      await removeEnforcement(options)
+    }
+    return { code: EXIT_OK, isClosed: false }
   } finally {
     alive.cancel()
   }
@@ -94,7 +108,7 @@ async function removeInterception({ namespace, config, output }: SessionOptions)
   if (code !== 0) output.stderr(`namegate: the interception was not removed: ${stderr}\n`)
 }
 
-/** Removes the enforcement that a killed daemon left. */
+/** Removes the enforcement of a daemon that did not end in an orderly way. */
 async function removeEnforcement({ namespace, pinPath, output }: SessionOptions): Promise<void> {
   if (pinPath !== undefined) {
     const { detachAll } = await import('../../datapath/ebpf/break-glass.ts')
