@@ -69,6 +69,7 @@ describe('namegate up', { skip }, () => {
     const again = await run.run(resolve('bin/namegate'), 'up', '--netns', host.namespace, '--audit')
     assert.equal(again.code, 3)
     assert.match(again.stderr, /A daemon already protects/)
+    assert.doesNotMatch(again.stderr, /nsenter/, 'TPROXY rules are on the host')
     const [, file = ''] = /echo NAME >> (\S+)/.exec(run.process.stdout) ?? []
     await run.run('sh', '-c', `echo ${OTHER} >> ${file}`)
     await until('the new name is allowed', async () => (await lab.fetch(host, OTHER, 2)) === '200')
