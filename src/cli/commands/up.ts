@@ -1,7 +1,7 @@
 // `runUp` runs `namegate up`: it decides how to protect the workload, writes and prints the configuration, and runs the daemon until a
 // signal. Without --write, nothing of it is left at the end, unless the daemon was killed.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { pinNoteFile } from '../../daemon/noted-pins.ts'
@@ -89,7 +89,9 @@ function mustBeAble(): void {
 /** `up` was killed, or runs in another terminal. The daemon of a killed `up` continues. */
 function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableError {
   const config = join(dirname(socket), CONFIG_FILE)
-  const inside = namespace === undefined ? '' : `nsenter --net=${namespace} `
+  // The plan of now can differ from the one of that daemon: only with redirect are the rules in the namespace.
+  const isInside = existsSync(config) && /mode: redirect\b/.test(readFileSync(config, 'utf8'))
+  const inside = namespace === undefined || !isInside ? '' : `nsenter --net=${namespace} `
   return new UnavailableError(
     `A daemon already protects ${name} (socket ${socket}): end it with Ctrl-C in its terminal, or with: ` +
       `${program()} datapath detach --config ${config} --socket ${socket}; ` +
