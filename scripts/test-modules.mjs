@@ -96,6 +96,8 @@ async function compileParts(folder, parts, isProperty) {
   })
   const env = { ...process.env, NAMEGATE_TEST_MODULES: folder }
   spawnSync(process.execPath, [PARTS], { env, stdio: 'inherit' })
+  // From when they stood alone: test-program.mjs would start these.
+  for (const part of parts) rmSync(join(folder, moduleOf(part)), { force: true })
   writeFileSync(list, state)
 }
 
