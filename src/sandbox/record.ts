@@ -1,6 +1,7 @@
 // A Recorder records what the command asks and reaches while it runs. Names and refused connections come from the ring of flows.
 // Connections that were made come from the kernel's connection table. The names of each address come from the name cache. The number of
-// records is bounded, and `lost` counts what is not recorded. `src/cli/exec/run.ts` calls `look` once a second, with `--verbose` ten times, and at the end of the run.
+// records is bounded, and `lost` counts what is not recorded. `src/cli/exec/run.ts` calls `look` once a second
+// (ten times with `--verbose`), and at the end of the run.
 
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { FlowDetails } from '../flows/record/flow-kinds.ts'

@@ -1,7 +1,7 @@
 // Runs the daemon of `namegate up` as a child process, prints refusals while it runs, and removes what it set up. If the daemon is killed,
-// its rules stay in the kernel, and the workload stays closed. The child is
-// `namegate run` with the generated configuration, so that the saved configuration does the same. The child has a process group of its own:
-// Ctrl-C reaches only this process, which ends the child in an orderly way.
+// its rules stay in the kernel, and the workload stays closed. The child is `namegate run` with the generated configuration, so that the
+// saved configuration does the same. The child has a process group of its own: Ctrl-C reaches only this process, which ends the child in an
+// orderly way.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
