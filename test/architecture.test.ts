@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/(explain|reconcile)\//, 2.5],
   [/^src\/(restore|flows\/record)\//, 2.6],
   [
-    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|client|state|endpoints|sources|sandbox|flows|systemd)\//,
+    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|client|state|endpoints|sources|sandbox|flows|systemd|kubernetes)\//,
     3,
   ],
   [/^src\/(cli|daemon|handover|library)\//, 4],
@@ -59,6 +59,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
 const PURE_BUILTINS: readonly string[] = [
   'src/datapath/prefix-batch.ts imports node:os', // the byte order of the machine, a constant
   'src/core/tables/keyed-hash.ts imports node:crypto', // a secret, drawn once
+  'src/core/random.ts imports node:crypto', // chance comes through a port
 ]
 
 /** Data tables may be longer than 300 lines. */

@@ -16,7 +16,7 @@ import { worldOf } from '../identity/reserved.ts'
 import { MessageBatch } from './messages/batch.ts'
 import { MessageView } from '../dns/message-view.ts'
 import { copyClient } from './messages/client-columns.ts'
-import type { RandomSource } from './random.ts'
+import type { RandomSource } from '../core/random.ts'
 import type { Responder } from './server/responder.ts'
 import { DatagramSocket } from './sockets/datagram-socket.ts'
 

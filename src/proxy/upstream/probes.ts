@@ -5,7 +5,7 @@
 // Its answer is handled as a late answer. Each failing server has one timer.
 
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { RandomPool } from '../random.ts'
+import type { RandomPool } from '../../core/random.ts'
 import type { ServerPool } from './server-pool.ts'
 
 /** The interval between probes of one server doubles from INTERVAL_MIN_MS to INTERVAL_MAX_MS, which keeps recovery under 2 s. */

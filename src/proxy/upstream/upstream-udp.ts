@@ -6,7 +6,7 @@
 import { MessageView } from '../../dns/message-view.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ConnectedSocket, DatagramOwner, Datagrams } from '../sockets/datagrams.ts'
-import type { RandomPool } from '../random.ts'
+import type { RandomPool } from '../../core/random.ts'
 import type { ServerAddress } from './server-pool.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 

@@ -13,7 +13,7 @@ import type { MessageView } from '../../dns/message-view.ts'
 import { HEADER_OCTETS, readName, u16 } from '../../dns/wire.ts'
 import { hashQuestion, type InFlightTable } from '../messages/in-flight.ts'
 import { SlotView } from '../messages/slot-view.ts'
-import type { RandomPool } from '../random.ts'
+import type { RandomPool } from '../../core/random.ts'
 import { UPSTREAM_SOCKETS_MAX, type SocketNumbers, type UpstreamSocket } from './upstream-socket.ts'
 
 const MIX = 0x9e3779b1

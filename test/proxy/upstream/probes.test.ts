@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Probes, Readiness } from '../../../src/proxy/upstream/probes.ts'
-import { RandomPool, systemRandom } from '../../../src/proxy/random.ts'
+import { RandomPool, systemRandom } from '../../../src/core/random.ts'
 import { ServerPool } from '../../../src/proxy/upstream/server-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 

@@ -13,7 +13,7 @@ import {
 } from '../../../src/proxy/messages/answer-batch.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import type { Datagrams, UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
-import { systemRandom } from '../../../src/proxy/random.ts'
+import { systemRandom } from '../../../src/core/random.ts'
 import { Responder } from '../../../src/proxy/server/responder.ts'
 import type { ServerAddress } from '../../../src/proxy/upstream/server-pool.ts'
 import type { Streams } from '../../../src/proxy/sockets/streams.ts'
