@@ -1,0 +1,95 @@
+// The reflector over a model of the API server, on fake time: the stories of reflector-stories.txt, and the numbers that it counts.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { ReflectorLab } from '../support/kubernetes/reflector-lab.ts'
+
+interface Story {
+  readonly name: string
+  readonly reason: string
+  readonly resource: string
+  readonly isOld: boolean
+  /** Steps, each with the log of this step. */
+  readonly steps: readonly (readonly [step: string, log: readonly string[]])[]
+  readonly names: string
+}
+
+function parseStory(text: string): Story {
+  const [title = '', ...lines] = text.split('\n').filter((line) => line !== '')
+  const [name = '', reason = ''] = title.split(/: (.*)/)
+  const steps: [string, string[]][] = []
+  const settings = new Map([['collection', 'networkpolicies']])
+  for (const line of lines) {
+    const [word = '', value = ''] = line.split(' ')
+    if (line.startsWith('    ')) steps.at(-1)?.[1].push(line.trim())
+    else if (word === '=' || word === 'collection' || word === 'server')
+      settings.set(word, line.slice(word.length + 1) || value)
+    else steps.push([line, []])
+  }
+  return {
+    name,
+    reason,
+    resource: settings.get('collection') ?? '',
+    isOld: settings.get('server') === '1.20',
+    steps,
+    names: settings.get('=') ?? '',
+  }
+}
+
+const STORIES = readFileSync(`${import.meta.dirname}/reflector-stories.txt`, 'utf8')
+  .split('\n## ')
+  .slice(1)
+  .map(parseStory)
+
+for (const { name, reason, resource, isOld, steps, names } of STORIES) {
+  test(`Reflector ${name}`, () => {
+    const lab = new ReflectorLab({ resource, hasWatchList: !isOld })
+    const played = steps.map(([step]) => [step, lab.run([step])])
+    assert.deepEqual(played, steps, reason)
+    assert.equal(lab.names.join(' '), names, reason)
+  })
+}
+
+test('Reflector counts requests by code, lists by cause, events and bookmarks', () => {
+  const lab = new ReflectorLab({ hasWatchList: false })
+  lab.run([
+    'put a',
+    'start',
+    'pass 1s',
+    'put b',
+    'bookmark',
+    'fault resourceVersion= 410',
+    'drop',
+    'pass 60s',
+  ])
+  const { lists, requests, events, bookmarks } = lab.reflector.counts
+  assert.deepEqual(lists, {
+    start: 1,
+    fallback: 2,
+    retry: 0,
+    expired: 1,
+    silent: 0,
+    refused: 0,
+    appeared: 0,
+  })
+  assert.deepEqual(Object.fromEntries(requests), { 200: 4, 410: 1, 422: 2, lost: 1 })
+  assert.deepEqual([events, bookmarks], [1, 2])
+})
+
+test('Reflector says what is current only after a list of the newest state, an event or a bookmark', () => {
+  const rows: readonly (readonly [steps: readonly string[], isCurrent: boolean, reason: string])[] =
+    [
+      [['start', 'pass 1s'], false, 'a list from the cache can be old'],
+      [['start', 'pass 1s', 'put a'], true, 'an event'],
+      [['start', 'pass 1s', 'bookmark'], true, 'a bookmark'],
+    ]
+  for (const [steps, isCurrent, reason] of rows) {
+    const lab = new ReflectorLab({ resource: 'pods', hasWatchList: false })
+    lab.run(steps)
+    assert.equal(lab.currentAt >= 0, isCurrent, reason)
+  }
+  const lab = new ReflectorLab()
+  lab.run(['start', 'pass 1s'])
+  assert.ok(lab.currentAt >= 0, 'a list of the newest state')
+})
