@@ -40,6 +40,11 @@ export interface Posix {
    * preference `last`. Returns how many octets it wrote.
    */
   routingRead(protocol: number, table: number, mark: number, last: number, into: Uint8Array): number
+  /**
+   * Returns the name of the veth or netkit interface behind which an address of a local workload is; empty if there is none.
+   * `octets`: 4 or 16 octets.
+   */
+  workloadInterface(octets: Uint8Array): string | number
   /** Returns the id by which kernel programs know the cgroup. */
   cgroupId(path: string): number
   /** Returns a descriptor with an exclusive flock; -EWOULDBLOCK if another process has the lock. */

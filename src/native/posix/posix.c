@@ -17,6 +17,7 @@
 #include "links.h"
 #include "local-socket.h"
 #include "routing.h"
+#include "workload.h"
 
 #define PATH_SIZE 4096
 /* Most descriptors of one message of `receiveFds`. */
@@ -189,7 +190,7 @@ NAPI_MODULE_INIT()
 		{ "localOwner", local_owner },
 		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
 		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate },
-		{ "routingRead", routing_read }, { "clockSynchronized", clock_synchronized }, { NULL, NULL },
+		{ "routingRead", routing_read }, { "workloadInterface", workload_interface }, { "clockSynchronized", clock_synchronized }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;
