@@ -38,6 +38,7 @@ const SIDEWAYS: readonly string[] = [
   'endpoints -> identity', // an endpoint's labels are a label set
   'sources -> config', // sources read files as config reads them
   'sources -> endpoints', // and parse endpoints files
+  ...['sources', 'endpoints', 'config'].map((to) => `kubernetes -> ${to}`), // a cluster is a source
   'sandbox -> intercept', // nft(8) and ip(8) are run alike
   'sandbox -> datapath', // its rules are encoded as the nftables adapter encodes its own
 ]
@@ -63,7 +64,7 @@ const PURE_BUILTINS: readonly string[] = [
 ]
 
 /** Data tables may be longer than 300 lines. */
-const LONG_FILES: readonly string[] = ['src/daemon/metrics.ts', 'src/client/api-types.ts']
+const LONG_FILES = /^src\/(daemon\/metrics|client\/api-types|library\/config-keys)\.ts$/
 
 /** Files whose casts are the point: each makes a brand or is the one face of something untyped. */
 const MAY_CAST = /^src\/(core\/(brand|ids)\.ts$|client\/decode\.ts$|native\/)/
@@ -170,14 +171,12 @@ test('imports name the file with its ending; there are no barrels and no default
   assert.deepEqual([...faults, ...barrels, ...sources.filter(isBarrel).map((s) => s.path)], [])
 })
 
-function isBarrel({ path }: Source): boolean {
-  return path.endsWith('/index.ts')
-}
+const isBarrel = ({ path }: Source): boolean => path.endsWith('/index.ts')
 
 test('files stay below 300 lines and functions below 60', () => {
   const files = [...sources, ...tests]
     .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
-    .filter(({ path, lines }) => lines > 300 && !LONG_FILES.includes(path))
+    .filter(({ path, lines }) => lines > 300 && !LONG_FILES.test(path))
     .map(({ path, lines }) => `${path}: ${lines} lines`)
   const functions = sources.flatMap(({ path, code }) =>
     functionsOf(code)

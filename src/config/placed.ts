@@ -22,7 +22,7 @@ export function placeConfig(
       texts.map((path) => ({ path: pathFrom(file, path) })),
       at,
     )
-  const { upstreams, policies, endpoints, resources, datapath, state, admin } = values
+  const { upstreams, policies, endpoints, resources, datapath, state, admin, kubernetes } = values
   return {
     ...values,
     file,
@@ -31,6 +31,9 @@ export function placeConfig(
     policies: { ...policies, paths: paths(policies.paths, ['policies', 'paths']) },
     endpoints: { ...endpoints, files: paths(endpoints.files, ['endpoints', 'files']) },
     resources: { files: paths(resources.files, ['resources', 'files']) },
+    ...(kubernetes?.kubeconfig && {
+      kubernetes: { ...kubernetes, kubeconfig: pathFrom(file, kubernetes.kubeconfig) },
+    }),
     datapath: { ...datapath, pinPath: pathFrom(file, datapath.pinPath) },
     state: { ...state, directory: pathFrom(file, state.directory) },
     admin: {

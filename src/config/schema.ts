@@ -4,6 +4,7 @@
 
 import type { z } from 'zod'
 import { clients, dns, intercept, listener, upstreams } from './schema-dns.ts'
+import { kubernetes } from './schema-kubernetes.ts'
 import { page } from './schema-page.ts'
 import { datapath, endpoints, limits, policies, RELATIVE, selector } from './schema-policy.ts'
 import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
@@ -49,6 +50,7 @@ export const configSchema = section(
         unit: `paths, ${RELATIVE}`,
       }),
     }).prefault({}),
+    kubernetes: kubernetes.optional(),
     'unknown-clients': clients.prefault({}),
     'default-egress': oneOf(DEFAULT_EGRESS, {
       default: 'allow',

@@ -31,6 +31,8 @@ export interface EndpointRecord {
    */
   readonly hook: EndpointHook
   readonly audit: boolean
+  /** The identity that a cluster gave the workload; absent for a workload of a file. A later workload of the same name has another one. */
+  readonly uid?: string
   readonly position: Position
 }
 

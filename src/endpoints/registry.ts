@@ -21,6 +21,10 @@ export interface Endpoint {
   readonly labels: readonly string[]
   readonly hook: EndpointHook
   readonly audit: boolean
+  /** The identity that a cluster gave the workload. */
+  readonly uid?: string | undefined
+  /** Where its source describes it: the path of a file, or the name of a cluster's object. */
+  readonly origin?: string | undefined
 }
 
 export class EndpointRegistry {

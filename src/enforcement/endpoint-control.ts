@@ -21,6 +21,10 @@ export interface EndpointRecord {
   readonly labels: readonly string[]
   readonly hook: EndpointHook
   readonly audit: boolean
+  /** The identity that a cluster gave the workload. A workload with another one is a new endpoint. */
+  readonly uid?: string | undefined
+  /** Where its source describes it: the path of a file, or the name of a cluster's object. */
+  readonly origin?: string | undefined
 }
 
 /** How many addresses per endpoint the table has room for, on average. */
@@ -217,6 +221,7 @@ function highestId(restored: DatapathDump): number {
 
 /** True if the record describes the same workload at the same place. Then the endpoint keeps its connections and learned names. */
 function samePlace(endpoint: Endpoint, record: EndpointRecord): boolean {
+  if (endpoint.uid !== record.uid) return false
   return samePrefixes(endpoint.addresses, record.addresses) && sameHook(endpoint.hook, record.hook)
 }
 

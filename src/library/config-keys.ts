@@ -168,6 +168,44 @@ export interface GateConfig {
         files?: readonly string[] | undefined
       }
     | undefined
+  /** Pods, namespaces and policies that a Kubernetes API server has. Without this section namegate asks no server. */
+  kubernetes?:
+    | {
+        /** False asks no server (default true). */
+        enabled?: boolean | undefined
+        /** File with the server and the credentials (path, relative to the folder of this file); empty: the service account of the pod that namegate runs in. */
+        kubeconfig?: string | undefined
+        /** Name of this node in the cluster; empty: the environment variable NODE_NAME, else the name of the host. */
+        node?: string | undefined
+        /** What namegate reads (default ["pods","namespaces","network-policies","cilium-policies","cluster-network-policies"]). */
+        collections?:
+          | readonly (
+              | 'pods'
+              | 'namespaces'
+              | 'network-policies'
+              | 'cilium-policies'
+              | 'cluster-network-policies'
+            )[]
+          | undefined
+        /** Namespaces whose pods and policies are read (default []). */
+        namespaces?: readonly string[] | undefined
+        /** Cluster of the pods, in their label io.cilium.k8s.policy.cluster (default default). */
+        'cluster-name'?: string | undefined
+        /** Pods of other nodes: none = unknown; watch = labels of their addresses are known (default none). */
+        peers?: 'none' | 'watch' | undefined
+        /** Time over which lists are spread after an outage, so that the nodes of a cluster do not all ask at once (default 60s). */
+        spread?: Duration | undefined
+        /** Removal of many policies at once, which can be an accident. */
+        'mass-removal'?:
+          | {
+              /** A part of all policies of a kind; if more than this part is removed within 10 seconds, namegate holds the removals (default 20%). */
+              share?: string | undefined
+              /** How long the removed policies stay in force (default 5m). */
+              hold?: Duration | undefined
+            }
+          | undefined
+      }
+    | undefined
   /** Clients that are not known endpoints. */
   'unknown-clients'?:
     | {

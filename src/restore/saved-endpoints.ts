@@ -12,6 +12,8 @@ import type { SavedDocument } from './state-port.ts'
 export interface EndpointPlace {
   readonly addresses: readonly Prefix[]
   readonly hook: EndpointHook
+  /** The identity that a cluster gave the workload. */
+  readonly uid?: string | undefined
 }
 
 /** A saved endpoint. */
@@ -24,6 +26,8 @@ interface Written {
   readonly place: string
   /** The kernel's number of the hook. Empty: the endpoint has no hook, or the hook did not exist. */
   readonly hookKey: string
+  /** Absent for a workload of a file. */
+  readonly uid?: string | undefined
 }
 
 export interface NumberedEndpoint {
@@ -33,8 +37,8 @@ export interface NumberedEndpoint {
 
 /** Returns the document that saves an endpoint. `hookKey` comes from `Datapath.hookKey`. */
 export function endpointDocument(endpoint: Endpoint, hookKey: string | undefined): SavedDocument {
-  const { id, name } = endpoint
-  const written = { name, place: placeText(endpoint), hookKey: hookKey ?? '' }
+  const { id, name, uid } = endpoint
+  const written = { name, place: placeText(endpoint), hookKey: hookKey ?? '', uid }
   return { kind: 'endpoint', key: String(id), text: JSON.stringify(written) }
 }
 
@@ -60,7 +64,7 @@ export class SavedEndpoints {
       const written = parseWritten(text)
       if (!Number.isSafeInteger(id) || id < 1 || written === undefined) continue
       this.#highest = Math.max(this.#highest, id)
-      this.#byPlace.set(keyOf(written.place, written.hookKey), endpointId(id))
+      this.#byPlace.set(keyOf(written), endpointId(id))
       const place = parsePlace(written.place)
       if (place !== undefined) this.#all.push({ name: written.name, ...place })
     }
@@ -96,12 +100,14 @@ export class SavedEndpoints {
 
   #find(place: EndpointPlace, hookKey: string | undefined): EndpointId | undefined {
     if (place.hook.kind !== 'none' && (!this.#isThisBoot || hookKey === undefined)) return undefined
-    return this.#byPlace.get(keyOf(placeText(place), hookKey ?? ''))
+    return this.#byPlace.get(
+      keyOf({ place: placeText(place), hookKey: hookKey ?? '', uid: place.uid }),
+    )
   }
 }
 
-function keyOf(place: string, hookKey: string): string {
-  return `${place} ${hookKey}`
+function keyOf({ place, hookKey, uid = '' }: Omit<Written, 'name'>): string {
+  return `${place} ${hookKey} ${uid}`
 }
 
 function placeText({ addresses, hook }: EndpointPlace): string {
@@ -130,8 +136,9 @@ function parseWritten(text: string): Written | undefined {
   if (!('place' in value) || !('hookKey' in value)) return undefined
   const { place, hookKey } = value
   const name = 'name' in value && typeof value.name === 'string' ? value.name : ''
+  const uid = 'uid' in value && typeof value.uid === 'string' ? value.uid : undefined
   return typeof place === 'string' && typeof hookKey === 'string'
-    ? { name, place, hookKey }
+    ? { name, place, hookKey, uid }
     : undefined
 }
 

@@ -9,10 +9,12 @@ import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { EndpointRecord as FileRecord } from '../endpoints/file.ts'
 import type { ResourceRecord } from '../endpoints/resources.ts'
+import type { Policy } from '../policy/rule.ts'
 import type { ApiResources, ResourceChange } from './api-resources.ts'
 import { ConfigFiles, type ConfigFilesOptions } from './files/config-files.ts'
 import { FileWatcher } from './files/file-watcher.ts'
 import { readingOf, type PolicyFile } from './files/policy-files.ts'
+import type { ReceivedItems } from './files/given-items.ts'
 import { reportLostPolicies } from './lost-policies.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import type { OnSilence, SourceAges } from './source-ages.ts'
@@ -35,6 +37,12 @@ export interface ConfigSourcesOptions extends Omit<
   readonly onResources: () => void
 }
 
+/** Versions of a cluster's objects by name (core/object-names.ts). `undefined`: the object is gone. */
+export interface ReceivedObjects {
+  readonly policies: ReadonlyMap<string, ReceivedItems<Policy> | undefined>
+  readonly endpoints: ReadonlyMap<string, ReceivedItems<FileRecord> | undefined>
+}
+
 export class ConfigSources {
   readonly #files: ConfigFiles
   readonly #options: ConfigSourcesOptions
@@ -42,6 +50,8 @@ export class ConfigSources {
   readonly #ports = new PolicyPorts()
   readonly #bounds: SourceBounds
   #refusal: readonly Fault[] = []
+  /** The faults of the last change, which are logged. */
+  #reported: ReadonlySet<string> = new Set()
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
   /** True after endpoints were put in force once. */
@@ -155,6 +165,18 @@ export class ConfigSources {
     this.#applyAndReport()
   }
 
+  /**
+   * Puts versions of a cluster's objects in force. An object with faults keeps its last version, and an object that contradicts a file is
+   * held. Before the start, the objects are put in force together with the files.
+   */
+  receive({ policies, endpoints }: ReceivedObjects): void {
+    const changed = [
+      this.#files.policies.receive(policies),
+      this.#files.endpoints.receive(endpoints),
+    ].includes(true)
+    if (changed && this.#started) this.#applyChange()
+  }
+
   start(): void {
     this.#started = true
     this.#watcher.start()
@@ -185,10 +207,13 @@ export class ConfigSources {
     if (!this.isRefused) this.#applyAndReport()
   }
 
+  /** Logs each fault when it is found. A fault that stays is not logged again. */
   #reportFaults(message: string): void {
-    for (const fault of [...this.#files.policies.faults, ...this.recordFaults]) {
-      this.#options.log.warn({ fault: formatFault(fault) }, message)
+    const faults = [...this.#files.policies.faults, ...this.recordFaults].map(formatFault)
+    for (const fault of faults) {
+      if (!this.#reported.has(fault)) this.#options.log.warn({ fault }, message)
     }
+    this.#reported = new Set(faults)
   }
 
   /** Puts the proposals in force, and reports endpoints that thereby lost their last policy. */
@@ -243,7 +268,7 @@ export class ConfigSources {
 
 /** Makes an endpoint of a file's record. `control` decides if the endpoint is audited. */
 function toEndpoint(record: FileRecord, control: AuditControl): EndpointRecord {
-  const { name, addresses, labels, hook, audit } = record
+  const { name, addresses, labels, hook, audit, uid, position } = record
   const { on } = control.decide({ name, labels, audit })
-  return { name, addresses, labels, hook, audit: on }
+  return { name, addresses, labels, hook, audit: on, uid, origin: position.file }
 }

@@ -8,7 +8,7 @@ import { parseEndpointObject, type EndpointRecord } from '../endpoints/file.ts'
 import { loadPolicies, loadPolicyObjects, type LoadOptions } from '../policy/load/load.ts'
 import type { Policy } from '../policy/rule.ts'
 import { withInterfaceAddresses } from './files/endpoint-files.ts'
-import type { ProgramItems } from './files/source-files.ts'
+import type { ProgramItems } from './files/given-items.ts'
 
 /** Items to set by name. `undefined` removes the item of that name. */
 export interface SourceEdit {

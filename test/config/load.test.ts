@@ -187,7 +187,7 @@ test('configJsonSchema has every key of the contract with a doc line and a defau
   for (const { path, description, hasDefault } of keys) {
     assert.ok(description.endsWith('.'), `${path} has no doc line`)
     const isOptional =
-      path === 'listeners[].address' || /matchExpressions\[\]|^admin\.page/.test(path)
+      path === 'listeners[].address' || /matchExpressions\[\]|^admin\.page|^kubernetes$/.test(path)
     assert.ok(hasDefault || isOptional, `${path} has no default`)
   }
   for (const key of Object.keys(LIMITS)) {

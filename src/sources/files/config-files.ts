@@ -16,6 +16,7 @@ import type { ResourceKeeper } from '../api-resources.ts'
 import { withInterfaceAddresses } from './endpoint-files.ts'
 import { LastGoodTexts, type FileStanding, type TextKeeper } from './last-good-texts.ts'
 import { hasNoOther, policyReader, repeatedPolicies } from './policy-files.ts'
+import { isObjectName } from '../../core/object-names.ts'
 import { ResourceSources, type ResourceSourcesOptions } from '../resource-sources.ts'
 import { SourceFiles, type SourceFile } from './source-files.ts'
 
@@ -33,6 +34,11 @@ export interface ConfigFilesOptions {
   readonly onResource: ResourceSourcesOptions['onChanged']
 }
 
+/** Objects of a cluster are kept by their own source (kubernetes/kept-objects.ts). */
+function withoutObjects({ saved, keep }: TextKeeper): TextKeeper {
+  return { saved: new Map([...saved].filter(([path]) => !isObjectName(path))), keep }
+}
+
 export class ConfigFiles {
   readonly policies: SourceFiles<Policy>
   readonly endpoints: SourceFiles<FileRecord>
@@ -45,7 +51,7 @@ export class ConfigFiles {
 
   constructor(options: ConfigFilesOptions) {
     const { config, clock, log, fileKeeper } = options
-    const texts = fileKeeper && new LastGoodTexts(fileKeeper)
+    const texts = fileKeeper && new LastGoodTexts(withoutObjects(fileKeeper))
     this.texts = texts
     this.#log = log
     this.policies = new SourceFiles({
@@ -55,6 +61,7 @@ export class ConfigFiles {
       texts,
       together: repeatedPolicies,
       isWithin: hasNoOther,
+      yields: isObjectName,
     })
     this.endpoints = new SourceFiles({
       paths: config.endpoints.files,
@@ -62,6 +69,7 @@ export class ConfigFiles {
       parse: (text, file) => withInterfaceAddresses(parseEndpoints(text, file)),
       texts,
       together: overlapFaults,
+      yields: isObjectName,
     })
     this.resources = new ResourceSources({
       paths: config.resources.files,

@@ -4,6 +4,7 @@
 import type { Config } from '../../config/config.ts'
 import type { Clock, Timer } from '../../core/clock.ts'
 import { SourceAges, type OnSilence, type SourceKind } from '../source-ages.ts'
+import { isObjectName } from '../../core/object-names.ts'
 import { FolderWatcher } from './folder-watcher.ts'
 import type { SourceFiles } from './source-files.ts'
 
@@ -130,7 +131,8 @@ export class FileWatcher {
     const { policies, endpoints, resources } = this.#options.config
     const configured = [...policies.paths, ...endpoints.files, ...resources.files]
     const known = this.#all.flatMap(({ files }) => [...files])
-    const paths = [...configured, ...known].map(({ path }) => path)
+    const all = [...configured, ...known].map(({ path }) => path)
+    const paths = all.filter((path) => !isObjectName(path))
     this.#folders?.close()
     this.#folders = new FolderWatcher(paths, () => this.#wake())
   }

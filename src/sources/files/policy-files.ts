@@ -2,7 +2,7 @@
 
 import { formatFault, formatPlace, type Fault, type Position } from '../../core/errors.ts'
 import type { Config, PoliciesConfig } from '../../config/config.ts'
-import { loadPolicies, type LoadOptions } from '../../policy/load/load.ts'
+import { loadPolicies, loadPolicyObjects, type LoadOptions } from '../../policy/load/load.ts'
 import type { Policy } from '../../policy/rule.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Parsed, SourceFile } from './source-files.ts'
@@ -37,9 +37,33 @@ export function policyReader(
   log: Log,
 ): (text: string, file: string) => Parsed<Policy> {
   const reading = readingOf(config.policies)
-  const onWarning = (warning: Fault): void =>
-    log.warn({ fault: formatFault(warning) }, 'left out of a policy, which allows less')
-  return (text, file) => parsePolicyFile(text, file, reading, onWarning)
+  return (text, file) => parsePolicyFile(text, file, reading, (warning) => logLeftOut(log, warning))
+}
+
+/** Of a policy of files, a view says that its ingress half is not enforced. The cluster's network plugin enforces that half of its own. */
+function withoutHalf(policy: Policy): Policy {
+  const { halfEnforced, ...whole } = policy
+  return halfEnforced === undefined ? policy : whole
+}
+
+function logLeftOut(log: Log, warning: Fault): void {
+  log.warn({ fault: formatFault(warning) }, 'left out of a policy, which allows less')
+}
+
+/**
+ * Returns a reader of the documents of a cluster's policies. The rules for ingress are left out, because the cluster's network plugin
+ * enforces them.
+ */
+export function policyObjectReader(
+  config: Config,
+  log: Log,
+): (document: unknown, name: string) => Parsed<Policy> {
+  const reading: LoadOptions = { ...readingOf(config.policies), ingress: 'ignore' }
+  return (document, name) => {
+    const { policies, faults, warnings } = loadPolicyObjects(document, name, reading)
+    for (const warning of warnings) logLeftOut(log, warning)
+    return { items: policies.map(withoutHalf), faults }
+  }
 }
 
 /** Faults for policies that several files have. */

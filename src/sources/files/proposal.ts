@@ -1,6 +1,7 @@
 // Proposes a version of each file: its last good version, or its version in force while the last good one contradicts other files.
 // `SourceFiles` owns a Proposal. While all files agree, `proposed` has the good version of each draft. `propose` looks only at the drafts
 // that were set, if these cannot contradict other files, and else at all files. `accept` looks at the files whose proposal changed.
+// An object of a cluster is treated as a file that yields: while it contradicts a real file, no version of it is in force.
 
 import type { Fault } from '../../core/errors.ts'
 import { JoinedLists } from '../../core/tables/joined-lists.ts'
@@ -10,6 +11,8 @@ export interface ProposalOptions<Item> {
   readonly together: (items: readonly Item[]) => readonly Fault[]
   /** Returns true if new items of a file surely agree with all other files, given that the old items agreed. Default: returns false. */
   readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
+  /** Returns true if every file that does not yield has precedence over this file. Default: returns false. */
+  readonly yields?: (path: string) => boolean
 }
 
 /** The version of a file that was read last. */
@@ -124,11 +127,12 @@ export class Proposal<Item> {
     for (;;) {
       const proposal = this.#proposalWithout(held)
       const faults = this.#options.together(proposal.all)
-      const free = [...this.#drafts.keys()].filter(
-        (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
-      )
+      const free = [...this.#drafts.keys()].filter((path) => {
+        const isNew = proposal.get(path) !== this.#inForce.get(path)
+        return !held.has(path) && (isNew || this.#yields(path))
+      })
       const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
-      // The versions in force agree with each other. So the loop ends, at the latest when it proposes no new version.
+      // The versions in force agree with each other, or yield. So the loop ends, at the latest when it proposes no new version.
       if (faults.length === 0 || free.length === 0) {
         this.#agrees = faults.length === 0 && held.size === 0
         this.#held = held
@@ -144,10 +148,20 @@ export class Proposal<Item> {
 
   #proposalWithout(held: ByFile<unknown>): JoinedLists<Item> {
     const proposal = new JoinedLists<Item>()
+    const yielding: string[] = []
     for (const [path, { good }] of this.#drafts) {
-      proposal.set(path, held.has(path) ? this.#inForce.get(path) : good)
+      if (this.#yields(path)) yielding.push(path)
+      else proposal.set(path, held.has(path) ? this.#inForce.get(path) : good)
+    }
+    // These come last, because a fault is at the later of two items that contradict each other.
+    for (const path of yielding) {
+      proposal.set(path, held.has(path) ? undefined : this.#drafts.get(path)?.good)
     }
     return proposal
+  }
+
+  #yields(path: string): boolean {
+    return this.#options.yields?.(path) ?? false
   }
 
   #findAhead(): Set<string> {

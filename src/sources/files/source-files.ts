@@ -7,9 +7,11 @@ import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/errors.ts'
 import type { PlacedPath } from '../../config/config.ts'
 import { readTextFile } from '../../config/files.ts'
+import { isObjectName } from '../../core/object-names.ts'
 import { letYoungGrow } from '../../native/young-generation.ts'
 import type { FileStanding, LastGoodTexts } from './last-good-texts.ts'
 import { Proposal, type ProposalOptions } from './proposal.ts'
+import type { ProgramItems, ReceivedItems } from './given-items.ts'
 import { FileScan, SettledFiles, signatureOf } from './settled-files.ts'
 
 export interface Parsed<Item> {
@@ -34,13 +36,6 @@ export interface SourceFilesOptions<Item> extends ProposalOptions<Item> {
    * no items.
    */
   readonly texts?: LastGoodTexts | undefined
-}
-
-/** Items that the program sets under a name. They are treated as a file without faults. */
-export interface ProgramItems<Item> {
-  /** Equal for equal items. Setting items with an equal digest changes nothing. */
-  readonly digest: string
-  readonly items: readonly Item[]
 }
 
 /** A proposal of items that the program set. */
@@ -134,7 +129,8 @@ export class SourceFiles<Item> {
     for (const path of scan.files.keys()) this.#read(path)
     this.#isStarting = false
     this.#proposal.propose()
-    const found = [...this.#proposal.drafts.keys()].flatMap((path) => {
+    const files = [...this.#proposal.drafts.keys()].filter((path) => !isObjectName(path))
+    const found = files.flatMap((path) => {
       return this.#fellBack.has(path)
         ? (this.#proposal.held.get(path) ?? [])
         : this.#proposal.faultsOf(path)
@@ -201,6 +197,20 @@ export class SourceFiles<Item> {
       this.#proposal.propose()
     }
     return { faults: names.flatMap((name) => this.#proposal.held.get(name) ?? []), undo }
+  }
+
+  /** Proposes versions of objects by name. `undefined` removes an object. Returns true if the proposal can differ from before. */
+  receive(objects: ReadonlyMap<string, ReceivedItems<Item> | undefined>): boolean {
+    let changed = false
+    for (const [name, received] of objects) {
+      const before = this.#proposal.drafts.get(name)
+      if (received !== undefined && before?.digest === received.digest) continue
+      const good = received?.faults.length === 0 ? received.items : (before?.good ?? [])
+      const draft = received && { digest: received.digest, good, faults: received.faults }
+      changed = this.#proposal.set(name, draft) || changed
+    }
+    if (changed) this.#proposal.propose()
+    return changed
   }
 
   /** True if a file keeps its old version because the new version contradicts other files. */
