@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { askBody } from './ask.ts'
 import { auditBody } from './audit.ts'
 import { explainBody } from './explain.ts'
+import { acceptRemovals, displacePod, placePod } from './kubernetes.ts'
 import { openApi } from './document/openapi.ts'
 import { parseMode, readJson, type BadRequest } from './requests.ts'
 import { answerResource, RESOURCE_PATH } from './resources.ts'
@@ -21,6 +22,7 @@ import { nameRows } from './views/names.ts'
 import { policyRows } from './views/policies.ts'
 import type { Rows } from './views/rows.ts'
 import { selectorRows } from './views/selectors.ts'
+import { sourceRows } from './views/sources.ts'
 import { statusView } from './views/status.ts'
 import { topView } from './views/top.ts'
 import { differenceRows } from './views/verify.ts'
@@ -58,6 +60,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/ipcache', (state, query) => filtered(state, query, ipcacheRows)],
   ['/v1/identities', (state, query) => filtered(state, query, identityRows)],
   ['/v1/resources', (state) => ({ ...rows(resourceRows(state)), etag: state.resourceTag() })],
+  ['/v1/sources', (state) => rows(sourceRows(state))],
   ['/v1/datapath', (state) => rows(datapathRows(state))],
   ['/v1/status', (state, query) => status(state, query)],
   [
@@ -71,10 +74,13 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
 ])
 
 const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
-  ['/v1/audit', (state, _query, request) => setAudit(state, request)],
+  ['/v1/audit', (state, _query, request) => withBody(state, request, auditBody)],
   ['/v1/mode', (state, _query, request) => setMode(state, request)],
   ['/v1/explain', (state, _query, request) => explainOne(state, request)],
   ['/v1/ask', (state, _query, request) => askOne(state, request)],
+  ['/v1/kubernetes/place', (state, _query, request) => withBody(state, request, placePod)],
+  ['/v1/kubernetes/displace', (state, _query, request) => withBody(state, request, displacePod)],
+  ['/v1/kubernetes/accept', (state) => answerOf(acceptRemovals(state))],
   ['/v1/detach', (state) => detach(state)],
 ])
 
@@ -135,10 +141,21 @@ async function setMode(state: AdminState, request: IncomingMessage): Promise<Ans
   return object({ mode: state.mode() })
 }
 
-async function setAudit(state: AdminState, request: IncomingMessage): Promise<Answer> {
+type BodyAnswer =
+  | { readonly kind: 'ok'; readonly value: object }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+
+/** Answers a request by its JSON. */
+async function withBody(
+  state: AdminState,
+  request: IncomingMessage,
+  answer: (state: AdminState, body: unknown) => BodyAnswer | Promise<BodyAnswer>,
+): Promise<Answer> {
   const body = await readJson(request)
-  if (body.kind === 'bad') return badRequest(body)
-  const answer = auditBody(state, body.value)
+  return body.kind === 'bad' ? badRequest(body) : answerOf(await answer(state, body.value))
+}
+
+function answerOf(answer: BodyAnswer): Answer {
   return answer.kind === 'ok' ? object(answer.value) : answer
 }
 

@@ -82,6 +82,44 @@ export interface KeptState {
   }
 }
 
+/** What a collection of a cluster is doing. `held`: many policies were removed at once, and stay in force for a while. */
+export interface CollectionView {
+  readonly kind: string
+  readonly state: 'listing' | 'watching' | 'away' | 'absent' | 'forbidden' | 'held'
+  readonly reason: string
+  readonly objects: number
+  readonly faulty: number
+  readonly held: number
+  /** Seconds since the objects were known to be current. -1: never. */
+  readonly age: number
+}
+
+/** Where a network plugin put a pod. `uid` is empty if the plugin does not know it. */
+export interface PodPlacement {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly interface: string
+  readonly addresses: readonly string[]
+}
+
+/** The Kubernetes cluster of the daemon. */
+export interface ClusterView {
+  readonly server: string
+  readonly version: string
+  readonly collections: readonly CollectionView[]
+  /** Pods of this node that are no endpoints, by reason. */
+  readonly leftOut: ReadonlyMap<string, number>
+  /** Sentences about what an operator should know. */
+  readonly warnings: readonly string[]
+  /** Removes the policies that are held. Returns how many. */
+  accept(): number
+  place(placement: PodPlacement): void
+  displace(placement: Pick<PodPlacement, 'namespace' | 'name' | 'uid'>): void
+  /** Why a pod is no endpoint. Undefined if it is one. */
+  whyNot(placement: Pick<PodPlacement, 'namespace' | 'name' | 'uid'>): string | undefined
+}
+
 export interface AdminState {
   readonly clock: Clock
   /** For example `0.1.0`. */
@@ -100,8 +138,16 @@ export interface AdminState {
   readonly kept?: KeptState | undefined
   /** Progress in restoring what the daemon before knew. Undefined while nothing is kept over restarts. */
   readonly restart?: { readonly progress: RestartProgress } | undefined
+  /** Undefined without `kubernetes` in the configuration. */
+  readonly cluster?: ClusterView | undefined
   /** Sources that have been silent for longer than `sources.max-age`. */
-  readonly sourceAges?: { readonly silent: readonly string[] } | undefined
+  readonly sourceAges?:
+    | {
+        readonly silent: readonly string[]
+        /** The age of each kind of files, in milliseconds. */
+        ages(): Iterable<readonly [kind: string, milliseconds: number]>
+      }
+    | undefined
   /** The reaction to silent sources (`sources.then`). */
   readonly sourcesThen?: 'keep' | 'audit' | 'deny'
   /** Repairs of entries that other processes changed. Undefined for a datapath that no other process can change. */

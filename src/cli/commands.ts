@@ -12,7 +12,7 @@ import {
   type CommandSpec,
   type ParsedCommand,
 } from './command.ts'
-import { ASK, AUDIT, FLOWS, GET, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
+import { ASK, AUDIT, FLOWS, GET, KUBERNETES, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
 import { EXEC } from './definitions/exec.ts'
 import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
 import { EXPLAIN, TOP } from './definitions/observe.ts'
@@ -106,6 +106,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   INTERCEPT,
   AUDIT,
   DATAPATH,
+  KUBERNETES,
   STATE,
   CONFIG,
   DOCTOR,

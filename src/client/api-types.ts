@@ -3,6 +3,8 @@
 export type Endpoint = {
   readonly id: number
   readonly name: string
+  /** The path of the file that describes the endpoint, or the name of its object, such as `kubernetes:Pod/shop/web-0`. */
+  readonly origin: string
   readonly addresses: readonly string[]
   readonly labels: readonly string[]
   readonly enforcing: boolean
@@ -195,6 +197,27 @@ export type Status = {
   } | null
   /** How often a label set got a fallback identity with fewer fqdn labels. */
   readonly identityFallbacks: number
+  /** Null without `kubernetes` in the configuration. */
+  readonly kubernetes: {
+    readonly server: string
+    /** The version of the API server. Empty before its first answer. */
+    readonly version: string
+    readonly collections: readonly {
+      readonly kind: string
+      readonly state: 'listing' | 'watching' | 'away' | 'absent' | 'forbidden' | 'held'
+      /** Empty while all is well. */
+      readonly reason: string
+      readonly objects: number
+      /** Objects with faults, whose last good version is in force. */
+      readonly faulty: number
+      /** Policies that the cluster does not have any more, and that are in force for a while. */
+      readonly held: number
+      /** Seconds since the objects were known to be current. -1: never. */
+      readonly age: number
+    }[]
+    /** Pods of this node that are no endpoints, by reason. */
+    readonly leftOut: Readonly<Record<string, number>>
+  } | null
   /** Bounds of which at least 80 % are in use, and bounds that were hit since the start. */
   readonly limits: readonly {
     readonly limit: string
@@ -295,6 +318,45 @@ export type ModeResult = {
   readonly mode: 'enforce' | 'audit' | 'bypass'
 }
 
+export type Source = {
+  readonly origin: 'files' | 'kubernetes'
+  /** For example `policies`, or `CiliumNetworkPolicy`. */
+  readonly kind: string
+  readonly state:
+    | 'read'
+    | 'silent'
+    | 'listing'
+    | 'watching'
+    | 'away'
+    | 'absent'
+    | 'forbidden'
+    | 'held'
+  readonly objects: number
+  /** Files or objects with faults, whose last good version is in force. */
+  readonly faulty: number
+  /** Policies that a cluster does not have any more, and that are in force for a while. */
+  readonly held: number
+  /** Seconds since the source was known to be current. -1: never. */
+  readonly age: number
+  /** Empty while all is well. */
+  readonly reason: string
+}
+
+export type Placed = {
+  /** `namespace/name`. */
+  readonly endpoint: string
+  readonly enforced: true
+}
+
+export type Displaced = {
+  readonly endpoint: string
+}
+
+export type Accepted = {
+  /** How many policies were removed. */
+  readonly removed: number
+}
+
 export type Detached = {
   readonly detached: true
 }
@@ -353,6 +415,23 @@ export type OwnQuestion = {
   readonly protocol?: string
   /** `ADDRESS:PORT`, where the endpoint chooses its server. */
   readonly server?: string
+}
+
+export type Place = {
+  readonly namespace: string
+  readonly name: string
+  /** Empty if the network plugin does not know it. */
+  readonly uid: string
+  /** The host side of the veth of the pod. */
+  readonly interface: string
+  /** Without prefix lengths. */
+  readonly addresses: readonly string[]
+}
+
+export type Displace = {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
 }
 
 export type Mode = {
@@ -547,6 +626,11 @@ export interface Operations {
     readonly answer: readonly Resource[]
     readonly row: Resource
   }
+  /** Lists the sources of policies, endpoints and resources, with their ages. */
+  readonly 'GET /v1/sources': {
+    readonly answer: readonly Source[]
+    readonly row: Source
+  }
   /** Lists the entries that the datapath enforces at present. */
   readonly 'GET /v1/datapath': {
     readonly answer: readonly Entry[]
@@ -643,6 +727,20 @@ export interface Operations {
   readonly 'POST /v1/ask': {
     readonly body: OwnQuestion
     readonly answer: OwnAnswer
+  }
+  /** Notes where a network plugin put a pod. The response comes when the policies of the pod are in force. */
+  readonly 'POST /v1/kubernetes/place': {
+    readonly body: Place
+    readonly answer: Placed
+  }
+  /** Notes that a network plugin removes a pod. */
+  readonly 'POST /v1/kubernetes/displace': {
+    readonly body: Displace
+    readonly answer: Displaced
+  }
+  /** Removes the policies that a cluster has lost and that are held in force. */
+  readonly 'POST /v1/kubernetes/accept': {
+    readonly answer: Accepted
   }
   /** Removes all enforcement and ends the daemon. */
   readonly 'POST /v1/detach': {

@@ -62,6 +62,7 @@ export function makeDaemonAdmin(
   const state: AdminState = {
     ...parts,
     version: VERSION,
+    cluster: daemon.cluster,
     clock,
     startedAt: clock.wall(),
     flows,

@@ -15,6 +15,7 @@ import { FlowBegins, packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import { Persistence, fileDocuments } from '../restore/persistence.ts'
 import { ResourceControl } from '../enforcement/resource-control.ts'
+import type { SavedDocument } from '../restore/state-port.ts'
 import { Restart } from '../restore/restart.ts'
 import { Transition } from '../enforcement/transition.ts'
 import type { Config } from '../config/config.ts'
@@ -42,6 +43,7 @@ import {
 import type { DatapathDump } from '../datapath/entries.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
+import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { refuseTaken } from './open-datapath.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
@@ -51,7 +53,7 @@ import { systemRandom } from '../core/random.ts'
 import type { Readiness } from '../proxy/upstream/probes.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
-import { ConfigSources } from '../sources/config-sources.ts'
+import { ConfigSources, type ReceivedObjects } from '../sources/config-sources.ts'
 import { nodeAddresses } from '../config/machine.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -76,6 +78,8 @@ export class Daemon {
   readonly audit: AuditControl
   readonly mode: DaemonMode
   readonly sources: ConfigSources
+  /** Undefined without `kubernetes` in the configuration. */
+  readonly cluster: Kubernetes | undefined
   readonly proxy: DnsProxy
   readonly interception: Interception
   readonly readiness: Readiness
@@ -115,10 +119,7 @@ export class Daemon {
       saved: persistence.endpoints,
       onDocument: persistence.onDocument,
     })
-    persistence.begin(core, () => [
-      ...this.endpoints.documents(),
-      ...fileDocuments(this.sources.fileTexts?.kept),
-    ])
+    persistence.begin(core, () => this.#documents())
     this.restart = new Restart({
       core,
       restored,
@@ -134,6 +135,8 @@ export class Daemon {
     this.audit = makeAudit(options)
     this.mode = new DaemonMode(this, log)
     this.sources = this.#makeSources(options.resourceKeeper)
+    const onChange = (change: ReceivedObjects): void => this.sources.receive(change)
+    this.cluster = options.openCluster?.({ clock, keeper: persistence.fileKeeper, onChange })
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = makeReadiness(config, clock, this.proxy)
@@ -146,6 +149,12 @@ export class Daemon {
       pool,
       emptyDenies: this.emptyDenies,
     })
+  }
+
+  /** Everything that the state keeps as a text. */
+  #documents(): readonly SavedDocument[] {
+    const files = [this.sources.fileTexts?.kept, this.cluster?.texts].flatMap(fileDocuments)
+    return [...this.endpoints.documents(), ...files]
   }
 
   #makeHousekeeping(): Housekeeping {
@@ -206,11 +215,12 @@ export class Daemon {
   /** Why the daemon is not ready. Empty when it is ready. */
   get notReady(): readonly string[] {
     const bound = this.#bound ? [] : ['listeners are not bound']
-    return [...bound, ...reasonsNotReady(this)]
+    return [...bound, ...reasonsNotReady(this), ...(this.cluster?.notReady ?? [])]
   }
 
   /** Starts everything, in an order that never allows a packet or an answer too early. */
   async start(): Promise<void> {
+    this.cluster?.restore()
     this.sources.load()
     refuseTaken(this.config, this.datapath, this.sources.endpointHooks)
     this.mode.start(this.#restored.mode)
@@ -231,6 +241,7 @@ export class Daemon {
     this.restart.start()
     this.repair?.start()
     this.sources.start()
+    this.cluster?.start()
     this.readiness.start()
   }
 
@@ -242,6 +253,7 @@ export class Daemon {
     if (this.#stopped) return
     this.#stopped = true
     this.readiness.stop()
+    this.cluster?.stop()
     this.sources.stop()
     this.restart.stop()
     this.repair?.stop()

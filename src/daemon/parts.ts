@@ -31,6 +31,7 @@ import { Repair } from '../reconcile/repair.ts'
 import type { Restart } from '../restore/restart.ts'
 import type { RepairByAdapter } from '../datapath/repair.ts'
 import type { EndpointControl } from '../enforcement/endpoint-control.ts'
+import type { OpenCluster } from './open-cluster.ts'
 import { reportRepaired } from './log-reports.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 
@@ -47,6 +48,8 @@ export interface DaemonOptions {
   readonly resourceKeeper?: ResourceKeeper
   /** The state folder. If absent, only the kernel's entries outlive the process. */
   readonly kept?: StateFolder | undefined
+  /** Opens the cluster of the configuration. If absent, namegate reads files only. */
+  readonly openCluster?: OpenCluster | undefined
   /** Used instead of the servers of the config. */
   readonly servers?: readonly ServerAddress[]
   /** Used instead of the addresses that this machine has when the daemon is made. */

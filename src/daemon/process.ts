@@ -9,6 +9,7 @@ import { Supervised } from './supervised.ts'
 import { HandoverSource } from '../handover/source.ts'
 import { ConnectSocket, connectPathOf } from '../handover/connect.ts'
 import type { HandedOver } from '../handover/handing-over.ts'
+import { loadCluster } from './open-cluster.ts'
 import { openDatapath } from './open-datapath.ts'
 import type { HandedQuery } from '../proxy/handed.ts'
 import { reportRemovedSocket } from './log-reports.ts'
@@ -96,7 +97,8 @@ export class DaemonProcess {
   async #serve(more: Partial<ServicesOptions>): Promise<DaemonServices> {
     const { config, log, makeDetach } = this.#options
     const outside = { state: true, admin: true, metrics: true }
-    const services = new DaemonServices({ config, log, outside, makeDetach, ...more })
+    const openCluster = await loadCluster(config, log)
+    const services = new DaemonServices({ config, log, outside, makeDetach, openCluster, ...more })
     this.#services = services
     await services.start()
     return services

@@ -16,6 +16,7 @@ import { makeDaemonAdmin } from './admin.ts'
 import { DaemonStateFolder } from './state-folder.ts'
 import { loadPosix } from '../native/native.ts'
 import { KeptFlows } from './open-flows.ts'
+import type { OpenCluster } from './open-cluster.ts'
 import { openDatapath } from './open-datapath.ts'
 import { quiet, TakenOn, type HandedOver } from '../handover/handing-over.ts'
 import { Locks } from './locks.ts'
@@ -35,6 +36,7 @@ export interface ServicesOptions {
   readonly outside: Readonly<Record<'state' | 'admin' | 'metrics', boolean>>
   /** Makes the function that removes all enforcement and ends the process. It returns undefined where nothing enforces. */
   readonly makeDetach?: (daemon: Daemon) => (() => void) | undefined
+  readonly openCluster?: OpenCluster | undefined
   /** Sockets that were bound before the start. */
   readonly passed?: readonly GivenSockets[] | undefined
   /** Descriptors of the predecessor's locks. */
@@ -68,7 +70,7 @@ export class DaemonServices {
 
   /** Takes the locks and the datapath. If it throws InvalidInputError or UnavailableError, it holds no locks. */
   constructor(options: ServicesOptions) {
-    const { config, log, outside, makeDetach, passed } = options
+    const { config, log, outside, makeDetach, passed, openCluster } = options
     this.#log = log
     this.#outlives = options.outlives ?? false
     this.#isQuiet = options.isQuiet ?? false
@@ -81,7 +83,8 @@ export class DaemonServices {
       this.#kept = outside.state
         ? new DaemonStateFolder(config, log, this.#locks, this.putBack)
         : undefined
-      this.daemon = new Daemon({ config, log, passed, datapath, ...this.#kept?.forDaemon })
+      const kept = this.#kept?.forDaemon
+      this.daemon = new Daemon({ config, log, passed, datapath, openCluster, ...kept })
     } catch (error) {
       this.#locks.release()
       throw error

@@ -20,6 +20,8 @@ export interface KubernetesObject {
   readonly kind?: string
   readonly metadata: ObjectMetadata
   readonly spec?: unknown
+  /** CiliumNetworkPolicy can have several specs. */
+  readonly specs?: unknown
   readonly status?: unknown
 }
 
@@ -62,8 +64,11 @@ export function readObject(value: unknown, kind: ObjectKind): ObjectResult {
     ...(isTexts(annotations) ? { annotations } : {}),
     ...(isFilled(deletionTimestamp) ? { deletionTimestamp } : {}),
   }
-  const { spec, status } = value
-  return { kind: 'object', object: { ...namesOf(value, kind), metadata: read, spec, status } }
+  const { spec, specs, status } = value
+  return {
+    kind: 'object',
+    object: { ...namesOf(value, kind), metadata: read, spec, specs, status },
+  }
 }
 
 /** Returns `metadata.resourceVersion`, which lists and bookmarks have too. */

@@ -13,6 +13,7 @@ import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { isMapping } from '../documents/source-document.ts'
 import { refuseStale } from '../daemon/stale-datapaths.ts'
 import { DaemonServices } from '../daemon/services.ts'
+import { loadCluster } from '../daemon/open-cluster.ts'
 import { openLog } from '../telemetry/log.ts'
 import { SILENT } from '../telemetry/silent.ts'
 import { FlowReader } from './flow-reader.ts'
@@ -50,7 +51,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     admin: has(given, 'admin'),
     metrics: has(given, 'metrics'),
   }
-  const services = new DaemonServices({ config, log, outside })
+  const openCluster = await loadCluster(config, log)
+  const services = new DaemonServices({ config, log, outside, openCluster })
   try {
     services.daemon.sources.edit(edit)
     await services.start()

@@ -25,6 +25,8 @@ export interface LogFields {
   readonly fault?: string | undefined
   readonly file?: string | undefined
   readonly hook?: { readonly kind: string; readonly reason?: string } | undefined
+  /** The kind of a cluster's objects, such as `Pod`. */
+  readonly objects?: string | undefined
   /** The key in the configuration that sets a bound. */
   readonly limit?: string | undefined
   readonly line?: number | undefined

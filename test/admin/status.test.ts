@@ -28,6 +28,7 @@ const WELL = {
   policies: 0,
   listeners: ['127.0.0.1:5300', '0.0.0.0:10053 (tproxy)'],
   interception: null,
+  kubernetes: null,
   kept: null,
   restart: null,
   upstreams: [

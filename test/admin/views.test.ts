@@ -42,6 +42,7 @@ test('endpointRows gives the contract shape, with why nothing fences it', () => 
     name: 'shop',
     addresses: ['10.0.0.1', 'fd00::/64'],
     labels: ['external:app=shop', 'k8s:a=b'],
+    origin: '',
     enforcing: true,
     reason: '',
     audit: false,

@@ -99,6 +99,7 @@ test('readObject keeps what namegate uses, and adds the kind', () => {
       deletionTimestamp: '2026-01-01T00:00:00Z',
     },
     spec: { nodeName: 'n' },
+    specs: undefined,
     status: { phase: 'Running' },
   }
   const { managedFields: _, ...kept } = given.metadata

@@ -49,6 +49,11 @@ const LISTS: readonly Operation[] = [
   filtered('Prefix', 'ipcache', 'Lists the prefixes, with their identities, labels and owners'),
   filtered('Identity', 'identities', 'Lists the identities in use'),
   { ...listed('Resource', 'resources', 'Lists the external resources'), etag: true },
+  listed(
+    'Source',
+    'sources',
+    'Lists the sources of policies, endpoints and resources, with their ages',
+  ),
   listed('Entry', 'datapath', 'Lists the entries that the datapath enforces at present'),
 ]
 
@@ -168,6 +173,33 @@ const CHANGES: readonly Operation[] = [
     body: 'OwnQuestion',
     answer: { one: 'OwnAnswer' },
     problems: [404, 503],
+  },
+  {
+    id: 'placePod',
+    method: 'post',
+    path: '/v1/kubernetes/place',
+    summary:
+      'Notes where a network plugin put a pod. The response comes when the policies of the pod are in force',
+    body: 'Place',
+    answer: { one: 'Placed' },
+    problems: [409, 503],
+  },
+  {
+    id: 'displacePod',
+    method: 'post',
+    path: '/v1/kubernetes/displace',
+    summary: 'Notes that a network plugin removes a pod',
+    body: 'Displace',
+    answer: { one: 'Displaced' },
+    problems: [409],
+  },
+  {
+    id: 'acceptRemovals',
+    method: 'post',
+    path: '/v1/kubernetes/accept',
+    summary: 'Removes the policies that a cluster has lost and that are held in force',
+    answer: { one: 'Accepted' },
+    problems: [409],
   },
   {
     id: 'detach',

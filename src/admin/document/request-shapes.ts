@@ -25,6 +25,14 @@ export const REQUEST_SCHEMAS = {
     protocol: optional.describe('`UDP` or `TCP`'),
     server: optional.describe('`ADDRESS:PORT`, where the endpoint chooses its server'),
   }),
+  Place: shape({
+    namespace: text,
+    name: text,
+    uid: text.describe('Empty if the network plugin does not know it'),
+    interface: text.describe('The host side of the veth of the pod'),
+    addresses: texts.describe('Without prefix lengths'),
+  }),
+  Displace: shape({ namespace: text, name: text, uid: text }),
   Mode: shape({ mode: z.enum(['enforce', 'audit', 'bypass', 'pinned']) }),
   Audit: shape({
     scope: z.enum(['node', 'endpoint', 'selector', 'all']),

@@ -4,6 +4,7 @@
 // makes the OpenAPI document from them. Only openapi.ts loads this file at run time; other files import types.
 
 import { z } from 'zod'
+import { cluster, CLUSTER_SCHEMAS } from './cluster-shapes.ts'
 import { FLOW_SCHEMAS } from './flow-shapes.ts'
 import { REQUEST_SCHEMAS } from './request-shapes.ts'
 import { flag, list, numbers, optional, shape, text, texts, time, whole } from './shape-parts.ts'
@@ -14,6 +15,9 @@ const mode = z.enum(['enforce', 'audit', 'bypass'])
 const endpoint = shape({
   id: whole,
   name: text,
+  origin: text.describe(
+    'The path of the file that describes the endpoint, or the name of its object, such as `kubernetes:Pod/shop/web-0`',
+  ),
   addresses: texts,
   labels: texts,
   enforcing: flag,
@@ -182,6 +186,7 @@ const status = shape({
   identityFallbacks: whole.describe(
     'How often a label set got a fallback identity with fewer fqdn labels',
   ),
+  kubernetes: cluster.nullable().describe('Null without `kubernetes` in the configuration'),
   limits: list({
     limit: text,
     use: z.number().nullable().describe('Null if only the hits are known'),
@@ -254,6 +259,7 @@ export const SCHEMAS = {
   Explanation: explanation,
   AuditResult: auditResult,
   ModeResult: shape({ mode }),
+  ...CLUSTER_SCHEMAS,
   Detached: shape({ detached: z.literal(true) }),
   Problem: problem,
   ...REQUEST_SCHEMAS,

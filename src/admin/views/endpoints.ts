@@ -52,6 +52,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number
   return {
     id: endpoint.id,
     name: endpoint.name,
+    origin: endpoint.origin ?? '',
     addresses: endpoint.addresses.map(formatAddressOrPrefix),
     labels: [...new Set([...endpoint.labels, ...seen])].sort(),
     enforcing: isEnforcing(state, endpoint),

@@ -1,6 +1,7 @@
 // Lists policies with the state of their files. A file in which no policy could be read has a row of its own.
 
 import { formatFault } from '../../core/errors.ts'
+import { isObjectName } from '../../core/object-names.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Policy } from '../../policy/rule.ts'
 import type { PolicyShape } from '../document/shapes.ts'
@@ -43,7 +44,9 @@ export function* policyRows(state: AdminState): Iterable<PolicyShape> {
 /** Policies that select no endpoint. This is usually a mistake. */
 export function idlePolicies(state: AdminState): readonly string[] {
   const counts = endpointCounts(state)
-  return state.policies.policies.filter((policy) => !counts.has(policy)).map(qualifiedName)
+  const idle = state.policies.policies.filter((policy) => !counts.has(policy))
+  // A cluster has policies for the pods of all nodes.
+  return idle.filter(({ position }) => !isObjectName(position.file)).map(qualifiedName)
 }
 
 /** How many endpoints each policy selects. A policy that selects none is not in the map. */

@@ -46,6 +46,7 @@ export function statusView(state: AdminState): StatusShape {
     kept: keptOf(state),
     restart: state.restart?.progress ?? null,
     identityFallbacks: core.allocator.fallbacks,
+    kubernetes: kubernetesOf(state),
     limits: state
       .limits()
       .filter(isWorthALine)
@@ -53,6 +54,12 @@ export function statusView(state: AdminState): StatusShape {
     faults,
     warnings: warningsOf(state),
   }
+}
+
+function kubernetesOf({ cluster }: AdminState): StatusShape['kubernetes'] {
+  if (cluster === undefined) return null
+  const { server, version, collections, leftOut } = cluster
+  return { server, version, collections, leftOut: Object.fromEntries(leftOut) }
 }
 
 /** The present faults of all files. For a file with faults, the last good version is in force. */
@@ -91,6 +98,7 @@ function warningsOf(state: AdminState): readonly string[] {
     ...none,
     ...denies,
     ...lost,
+    ...(state.cluster?.warnings ?? []),
     ...openWarning(state),
     ...kept,
     ...damage,

@@ -21,6 +21,7 @@ type TableName =
   | 'ipcache'
   | 'identities'
   | 'resources'
+  | 'sources'
   | 'datapath'
 type RowOf<Table extends TableName> = Operations[`GET /v1/${Table}`]['row']
 
@@ -85,6 +86,18 @@ const TABLES: { readonly [Table in TableName]: readonly Column<RowOf<Table>>[] }
     ['EXPIRES', 'expires'],
     ['ADDRESSES', 'addresses'],
     ['LABELS', 'labels'],
+  ],
+  sources: [
+    ['ORIGIN', 'origin'],
+    ['KIND', 'kind'],
+    ['STATE', 'state'],
+    ['OBJECTS', 'objects'],
+    ['FAULTY', 'faulty'],
+    [
+      'AGE',
+      (row) => (row.age === undefined || Number(row.age) < 0 ? 'never' : `${textOf(row.age)}s`),
+    ],
+    ['REASON', 'reason'],
   ],
   datapath: [
     ['MAP', 'map'],

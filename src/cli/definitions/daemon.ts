@@ -51,10 +51,12 @@ export const GET: ParsedCommand = {
   name: 'get',
   summary: 'print tables of a running daemon',
   synopsis: [
-    'get endpoints|policies|selectors|names|ipcache|identities|resources|datapath [--watch]',
+    'get endpoints|policies|selectors|names|ipcache|identities|resources|sources|datapath [--watch]',
     'get names|ipcache|identities [--endpoint NAME] [--name PATTERN] [--prefix PREFIX]',
   ],
-  words: 'endpoints policies selectors names ipcache identities resources datapath'.split(' '),
+  words: 'endpoints policies selectors names ipcache identities resources sources datapath'.split(
+    ' ',
+  ),
   about: `endpoints   workloads to which policy applies, and whether each is enforced
 policies    policies, the state of their files, and their names that no client has asked
 selectors   selectors of policies, and the identities that each selects
@@ -62,6 +64,7 @@ names       names learned from answers, with their addresses and how long these 
 ipcache     prefixes, with identity, labels and owners
 identities  identities in use, with their labels
 resources   external resources
+sources     files and collections of a cluster from which policies and endpoints come, with their ages
 datapath    entries that are enforced at present, read back from the datapath`,
   options: {
     endpoint: text('NAME', 'only what this endpoint learned, and its own addresses'),
@@ -79,6 +82,21 @@ datapath    entries that are enforced at present, read back from the datapath`,
     "namegate get ipcache -o json | jq '.[] | select(.identity == 16777217) | .prefix'",
   ],
   run: async (read, output) => await (await import('../commands/get.ts')).runGet(read, output),
+}
+
+export const KUBERNETES: ParsedCommand = {
+  name: 'kubernetes',
+  summary: 'accept that many policies of a cluster were removed at once',
+  synopsis: ['kubernetes accept'],
+  words: ['accept'],
+  docs: 'docs/kubernetes.md',
+  about: `If a cluster loses many policies at once, for example because a CRD was deleted, the daemon keeps them in force for a while
+(kubernetes.mass-removal). "namegate status" then warns. "namegate kubernetes accept" removes these policies now.`,
+  options: { output: json('one JSON object on stdout'), ...DAEMON_OPTIONS },
+  exitCodes: `0 ok, 2 wrong use, ${DAEMON_CODES}`,
+  examples: ['namegate get sources', 'namegate kubernetes accept'],
+  run: async (read, output) =>
+    await (await import('../commands/kubernetes.ts')).runKubernetes(read, output),
 }
 
 export const FLOWS: ParsedCommand = {

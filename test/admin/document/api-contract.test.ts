@@ -98,6 +98,7 @@ const ROWS: readonly Row[] = [
   ['GET /v1/ipcache?prefix=1.2.3', 400, undefined, 'no prefix'],
   ['GET /v1/identities', 200, undefined, 'some are preallocated'],
   ['GET /v1/identities?endpoint=nobody', 400, undefined, 'no such endpoint'],
+  ['GET /v1/sources', 200, undefined, 'the files'],
   ['GET /v1/datapath', 200, undefined, 'entries of the memory datapath'],
   ['GET /v1/status', 200, undefined, 'the whole status'],
   ['GET /v1/status?realized=wanted', 200, undefined, 'the status has a further member'],
@@ -110,6 +111,9 @@ const ROWS: readonly Row[] = [
   ['GET /v1/openapi.json', 200, undefined, 'the document itself'],
   ['POST /v1/mode', 200, { mode: 'audit' }, 'a mode'],
   ['POST /v1/mode', 200, { mode: 'enforce' }, 'back again'],
+  ['POST /v1/kubernetes/place', 409, { namespace: 'shop' }, 'the daemon reads no cluster'],
+  ['POST /v1/kubernetes/displace', 409, { namespace: 'shop' }, 'the same'],
+  ['POST /v1/kubernetes/accept', 409, undefined, 'the same'],
   ['POST /v1/mode', 400, { mode: 'off' }, 'no such mode'],
   ['POST /v1/audit', 200, { scope: 'node', on: true }, 'audit for the node'],
   ['POST /v1/audit', 200, { scope: 'all', on: null }, 'audit is reset'],
@@ -245,6 +249,10 @@ test('every response of a daemon with failing parts is as its document says', as
 /** Responses that the tests above cannot cause. 500 is the same for all operations. */
 const UNSEEN: readonly string[] = [
   'POST /v1/explain 409', // only before the first policies are read
+  'POST /v1/kubernetes/place 200', // with a cluster: kernel/kubernetes/
+  'POST /v1/kubernetes/place 503',
+  'POST /v1/kubernetes/displace 200',
+  'POST /v1/kubernetes/accept 200',
   'PUT /v1/resources/{name} 503', // after ten seconds without a commit
   'DELETE /v1/resources/{name} 503',
 ]

@@ -1,0 +1,56 @@
+// The schemas of what the admin API says about sources and about a Kubernetes cluster.
+
+import { z } from 'zod'
+import { list, shape, text, whole } from './shape-parts.ts'
+
+/** The member `kubernetes` of the status. */
+export const cluster = shape({
+  server: text,
+  version: text.describe('The version of the API server. Empty before its first answer'),
+  collections: list({
+    kind: text,
+    state: z.enum(['listing', 'watching', 'away', 'absent', 'forbidden', 'held']),
+    reason: text.describe('Empty while all is well'),
+    objects: whole,
+    faulty: whole.describe('Objects with faults, whose last good version is in force'),
+    held: whole.describe(
+      'Policies that the cluster does not have any more, and that are in force for a while',
+    ),
+    age: whole.describe('Seconds since the objects were known to be current. -1: never'),
+  }),
+  leftOut: z
+    .record(z.string(), whole)
+    .readonly()
+    .describe('Pods of this node that are no endpoints, by reason'),
+})
+
+const source = shape({
+  origin: z.enum(['files', 'kubernetes']),
+  kind: text.describe('For example `policies`, or `CiliumNetworkPolicy`'),
+  state: z.enum(['read', 'silent', 'listing', 'watching', 'away', 'absent', 'forbidden', 'held']),
+  objects: whole,
+  faulty: whole.describe('Files or objects with faults, whose last good version is in force'),
+  held: whole.describe(
+    'Policies that a cluster does not have any more, and that are in force for a while',
+  ),
+  age: whole.describe('Seconds since the source was known to be current. -1: never'),
+  reason: text.describe('Empty while all is well'),
+})
+
+const placed = shape({ endpoint: text.describe('`namespace/name`'), enforced: z.literal(true) })
+
+const displaced = shape({ endpoint: text })
+
+const accepted = shape({ removed: whole.describe('How many policies were removed') })
+
+export const CLUSTER_SCHEMAS = {
+  Source: source,
+  Placed: placed,
+  Displaced: displaced,
+  Accepted: accepted,
+} as const
+
+export type SourceShape = z.infer<typeof source>
+export type PlacedShape = z.infer<typeof placed>
+export type DisplacedShape = z.infer<typeof displaced>
+export type AcceptedShape = z.infer<typeof accepted>

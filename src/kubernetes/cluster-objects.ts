@@ -1,0 +1,202 @@
+// Holds what namegate knows of a cluster, and gives its policies and endpoints to the sources. Events of one moment become one change.
+// Everything in force is kept over restarts, so a daemon starts with the objects of the daemon before it.
+//
+// Endpoints wait until every collection was listed once or is kept. So no pod is in force before the policies that select it.
+
+import type { Clock, Timer } from '../core/clock.ts'
+import type { ReceivedObjects } from '../sources/config-sources.ts'
+import { objectKind, objectName } from '../core/object-names.ts'
+import { ClusterPods, namespaceObject, type ClusterPodsOptions } from './cluster-pods.ts'
+import { ClusterPolicies, type ClusterPoliciesOptions } from './cluster-policies.ts'
+import type { Collection } from './collections.ts'
+import type { KeptObjects } from './kept-objects.ts'
+import type { KubernetesObject } from './objects.ts'
+import { PLACEMENT, type Placement } from './placements.ts'
+
+export interface ClusterObjectsOptions
+  extends
+    Pick<ClusterPodsOptions, 'clusterName' | 'interfaceOf'>,
+    Pick<ClusterPoliciesOptions, 'massRemoval'> {
+  readonly clock: Clock
+  readonly collections: readonly Collection[]
+  readonly kept: KeptObjects | undefined
+  readonly parsePolicy: ClusterPoliciesOptions['parse']
+  /** Puts a change in force. */
+  readonly onChange: (change: ReceivedObjects) => void
+  /** Called when removals of a kind start to be held, and when they have taken effect. */
+  readonly onHold: (collection: Collection, isHolding: boolean) => void
+}
+
+/** Events that come within this time, in milliseconds, become one change. */
+const BATCH_MS = 10
+
+/** Counts of one collection. */
+export interface CollectionCounts {
+  readonly objects: number
+  readonly faulty: number
+  /** Policies in force only because a mass removal is held. */
+  readonly held: number
+}
+
+export class ClusterObjects {
+  readonly pods: ClusterPods
+  readonly #options: ClusterObjectsOptions
+  readonly #policies = new Map<string, ClusterPolicies>()
+  /** Kinds that were listed or kept, or that the server does not have or does not show. */
+  readonly #settled = new Set<string>()
+  #batch: Timer | undefined
+
+  constructor(options: ClusterObjectsOptions) {
+    const { collections } = options
+    this.#options = options
+    this.pods = new ClusterPods({
+      ...options,
+      readsNamespaces: collections.some(({ kind }) => kind === 'Namespace'),
+      onLook: () => this.#flush(),
+    })
+    for (const collection of collections) {
+      if (isPolicy(collection)) this.#policies.set(collection.kind, this.#policiesOf(collection))
+    }
+  }
+
+  /** True when endpoints are in force: every collection was listed once, or was kept. */
+  get isComplete(): boolean {
+    return this.#options.collections.every(({ kind }) => this.#settled.has(kind))
+  }
+
+  countsOf({ kind }: Collection): CollectionCounts {
+    const policies = this.#policies.get(kind)
+    if (policies !== undefined) {
+      return { objects: policies.count, faulty: policies.faultyCount, held: policies.hold.held }
+    }
+    const objects = kind === 'Pod' ? this.pods.count : this.pods.namespaceCount
+    return { objects, faulty: 0, held: 0 }
+  }
+
+  /** Milliseconds until the held removals of a collection take effect. Undefined: none are held. */
+  holdOf({ kind }: Collection): number | undefined {
+    return this.#policies.get(kind)?.hold.remainingMs
+  }
+
+  /** Puts the kept objects in force. Call it once, before the first list. */
+  restore(): void {
+    const kept = this.#options.kept?.read() ?? []
+    for (const [name, object] of kept) this.#set(objectKind(name), name, object)
+    if (kept.length === 0) return
+    for (const { kind } of this.#options.collections) this.#settled.add(kind)
+    this.#flush()
+  }
+
+  /** Takes a whole collection, or all of it in one namespace. Every other object is gone. */
+  list(
+    collection: Collection,
+    namespace: string | undefined,
+    objects: readonly KubernetesObject[],
+  ): void {
+    const present = new Set<string>()
+    for (const object of objects) present.add(this.change(collection, object))
+    const start = objectName(collection.kind, namespace, '')
+    for (const name of this.#namesOf(collection)) {
+      if (name.startsWith(start) && !present.has(name)) this.#remove(collection, name)
+    }
+  }
+
+  /** Takes a new or changed object. Returns its name. */
+  change(collection: Collection, object: KubernetesObject): string {
+    const { kind } = collection
+    const { metadata } = object
+    const name = objectName(kind, metadata.namespace, metadata.name)
+    this.#set(kind, name, object)
+    this.#schedule()
+    return name
+  }
+
+  /** Takes the removal of an object. */
+  remove(collection: Collection, { metadata }: KubernetesObject): void {
+    this.#remove(collection, objectName(collection.kind, metadata.namespace, metadata.name))
+  }
+
+  /** Notes where the network plugin put a pod, and puts its endpoint in force if the pod is known. */
+  place(placement: Placement): void {
+    this.pods.place(placement)
+    this.#flush()
+  }
+
+  /** Notes that the network plugin removes a pod. */
+  displace(placement: Pick<Placement, 'namespace' | 'name' | 'uid'>): void {
+    this.pods.displace(placement)
+    this.#flush()
+  }
+
+  /** Notes that a collection was listed, or that the server does not have it or does not show it. */
+  settle({ kind }: Collection): void {
+    this.#settled.add(kind)
+    this.#schedule()
+  }
+
+  /** Notes that the server does not have the kind any more, so that recent removals were not single ones. */
+  kindGone({ kind }: Collection): void {
+    this.#policies.get(kind)?.hold.hold()
+  }
+
+  /** Makes all held removals effective. Returns how many there were. */
+  accept(): number {
+    return [...this.#policies.values()].reduce((sum, { hold }) => sum + hold.accept(), 0)
+  }
+
+  stop(): void {
+    this.#batch?.cancel()
+    this.pods.stop()
+    for (const { hold } of this.#policies.values()) hold.stop()
+  }
+
+  #policiesOf(collection: Collection): ClusterPolicies {
+    return new ClusterPolicies({
+      ...this.#options,
+      collection,
+      parse: this.#options.parsePolicy,
+      onRemoved: () => this.#schedule(),
+      onHold: (isHolding) => this.#options.onHold(collection, isHolding),
+    })
+  }
+
+  #set(kind: string, name: string, object: KubernetesObject): void {
+    if (kind === 'Pod') this.pods.set(name, object)
+    else if (kind === PLACEMENT) this.pods.restorePlacement(object)
+    else if (kind === 'Namespace') this.pods.setNamespace(object)
+    else this.#policies.get(kind)?.set(name, object)
+  }
+
+  #remove({ kind }: Collection, name: string): void {
+    if (kind === 'Pod') this.pods.remove(name)
+    else if (kind === 'Namespace') this.pods.removeNamespace(name.slice(namespaceObject('').length))
+    else this.#policies.get(kind)?.remove(name)
+    this.#schedule()
+  }
+
+  /** The names of the known objects of a collection, without policies that wait for their removal. */
+  #namesOf({ kind }: Collection): readonly string[] {
+    if (kind === 'Pod') return this.pods.names()
+    if (kind === 'Namespace') return this.pods.namespaceNames()
+    return this.#policies.get(kind)?.names() ?? []
+  }
+
+  #schedule(): void {
+    this.#batch ??= this.#options.clock.after(BATCH_MS, () => {
+      this.#batch = undefined
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    const policies = new Map(
+      [...this.#policies.values()].flatMap((each) => [...each.takeChanges()]),
+    )
+    const endpoints = this.isComplete ? this.pods.takeChanges() : new Map()
+    if (policies.size + endpoints.size > 0) this.#options.onChange({ policies, endpoints })
+  }
+}
+
+function isPolicy({ kind }: Collection): boolean {
+  return kind !== 'Pod' && kind !== 'Namespace'
+}

@@ -1,0 +1,62 @@
+// Keeps the objects of a cluster in force over restarts, as JSON texts by their names (core/object-names.ts).
+
+import { isObjectName } from '../core/object-names.ts'
+import { isMapping } from '../documents/source-document.ts'
+import { fieldAt } from './fields.ts'
+import { readObject, type KubernetesObject } from './objects.ts'
+
+/** Stores texts over restarts, as for source files. */
+export interface TextKeeper {
+  /** The texts by name, as the previous daemon stored them. */
+  readonly saved: ReadonlyMap<string, string>
+  /** Stores a text. `text` undefined removes the name. */
+  readonly keep: (name: string, text: string | undefined) => void
+}
+
+export class KeptObjects {
+  readonly #keeper: TextKeeper
+  readonly #texts: Map<string, string>
+
+  constructor(keeper: TextKeeper) {
+    this.#keeper = keeper
+    this.#texts = new Map([...keeper.saved].filter(([name]) => isObjectName(name)))
+  }
+
+  /** The present texts by name, for an image of the state. */
+  get texts(): ReadonlyMap<string, string> {
+    return this.#texts
+  }
+
+  /** Returns the kept objects. Leaves out texts that are no objects. */
+  read(): readonly (readonly [name: string, object: KubernetesObject])[] {
+    return [...this.#texts].flatMap(([name, text]) => {
+      const object = parseObject(text)
+      return object === undefined ? [] : [[name, object] as const]
+    })
+  }
+
+  /** Stores the JSON text of an object. `text` undefined: the object is gone. */
+  keep(name: string, text: string | undefined): void {
+    if (this.#texts.get(name) === text) return
+    if (text === undefined) this.#texts.delete(name)
+    else this.#texts.set(name, text)
+    this.#keeper.keep(name, text)
+  }
+}
+
+/** The texts have no resource version, because it changes when nothing of the text does. */
+const UNVERSIONED = { resourceVersion: '0' }
+
+function parseObject(text: string): KubernetesObject | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  const metadata = fieldAt(value, 'metadata')
+  if (!isMapping(value) || !isMapping(metadata)) return undefined
+  const kind = { apiVersion: '', kind: '' }
+  const read = readObject({ ...value, metadata: { ...metadata, ...UNVERSIONED } }, kind)
+  return read.kind === 'object' ? read.object : undefined
+}

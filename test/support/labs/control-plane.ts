@@ -1,0 +1,110 @@
+// A real control plane (etcd and kube-apiserver) inside a host of a lab, and a client that makes objects in it. NAMEGATE_TESTBED names the
+// folder with the programs; without it the tests of a real control plane are skipped.
+
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Host } from './lab.ts'
+import { run } from './lab-process.ts'
+
+const SCRIPT =
+  process.env['NAMEGATE_TESTBED'] && join(process.env['NAMEGATE_TESTBED'], 'cluster.sh')
+/** Unpacked programs, used by all tests of this checkout. */
+const CACHE = fileURLToPath(new URL('../../../build/testbed', import.meta.url))
+const PORT = 26_443
+const CLIENTS = [
+  ['etcd-client', 'etcdctl'],
+  ['kubernetes-client', 'kubectl'],
+] as const
+
+/** Why no control plane can be started here, or undefined when it can. */
+export function canUseControlPlane(): string | undefined {
+  return SCRIPT !== undefined && existsSync(SCRIPT)
+    ? undefined
+    : 'NAMEGATE_TESTBED names no folder with a control plane'
+}
+
+/** Gets the client programs, which the script would fetch itself if its namespace reached the network. */
+async function fillCache(): Promise<void> {
+  mkdirSync(CACHE, { recursive: true })
+  for (const [name, file] of CLIENTS) {
+    if (existsSync(join(CACHE, file))) continue
+    const folder = mkdtempSync(join(tmpdir(), 'ng-test-client-'))
+    const steps = `cd ${folder} && apt-get download -qq ${name} && dpkg-deb -x ${name}_*.deb . && mv usr/bin/${file} ${CACHE}/`
+    const { code, stderr } = await run('sh', ['-c', steps], { limitMs: 60_000 })
+    rmSync(folder, { recursive: true, force: true })
+    if (code !== 0) throw new Error(`cannot get ${name}: ${stderr}`)
+  }
+}
+
+export class ControlPlane {
+  readonly folder = mkdtempSync(join(tmpdir(), 'ng-test-control-plane-'))
+  readonly host: Host
+
+  constructor(host: Host) {
+    this.host = host
+  }
+
+  get kubeconfig(): string {
+    return join(this.folder, 'kubeconfig')
+  }
+
+  async start(): Promise<void> {
+    await fillCache()
+    await this.#run('bash', [SCRIPT ?? '', 'up', this.folder, String(PORT)])
+  }
+
+  async close(): Promise<void> {
+    await this.#run('bash', [SCRIPT ?? '', 'down', this.folder])
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  }
+
+  /** Kills a server as a crash does. */
+  async kill(server: 'etcd' | 'apiserver'): Promise<void> {
+    await this.#run('bash', ['-c', `kill -9 $(cat ${this.folder}/${server}.pid)`])
+  }
+
+  /** Starts a killed server again. */
+  async again(server: 'etcd' | 'apiserver'): Promise<void> {
+    await this.#run('bash', [join(this.folder, `start-${server}`)])
+  }
+
+  /** One request with the rights of the administrator; throws with the server's answer when it is refused. */
+  async request(method: string, path: string, body?: object): Promise<unknown> {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const url = `https://127.0.0.1:${PORT}${path}`
+    const head = ['-H', 'Authorization: Bearer admintoken', '-H', `Content-Type: ${type}`]
+    const data = body === undefined ? [] : ['--data-binary', JSON.stringify(body)]
+    const args = ['-sk', '--fail-with-body', '-m', '10', '-X', method, ...head, ...data, url]
+    const { code, stdout, stderr } = await this.host.run('curl', args, { limitMs: 15_000 })
+    if (code !== 0) throw new Error(`${method} ${path}: ${stdout}${stderr}`)
+    return JSON.parse(stdout)
+  }
+
+  /** Makes a pod of a node with its address, as kubelet and CNI do. */
+  async addPod(pod: {
+    readonly namespace: string
+    readonly name: string
+    readonly node: string
+    readonly addresses: readonly string[]
+    readonly labels: Readonly<Record<string, string>>
+  }): Promise<void> {
+    const { namespace, name, node, addresses, labels } = pod
+    const path = `/api/v1/namespaces/${namespace}/pods`
+    const containers = [{ name: 'a', image: 'a' }]
+    await this.request('POST', path, {
+      metadata: { name, labels },
+      spec: { nodeName: node, containers },
+    })
+    const podIPs = addresses.map((ip) => ({ ip }))
+    const status = { phase: 'Running', podIP: addresses[0], podIPs }
+    await this.request('PATCH', `${path}/${name}/status`, { status })
+  }
+
+  async #run(command: string, args: readonly string[]): Promise<void> {
+    const env = { TESTBED_CACHE: CACHE }
+    const { code, stdout, stderr } = await this.host.run(command, args, { env, limitMs: 60_000 })
+    if (code !== 0) throw new Error(`${command} ${args.join(' ')}: ${stdout}${stderr}`)
+  }
+}
