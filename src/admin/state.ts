@@ -170,8 +170,10 @@ export interface AdminState {
   faults(): readonly Fault[]
   /** For example `127.0.0.1:53` and `0.0.0.0:10053 (tproxy)`. */
   listeners(): readonly string[]
-  /** The state of interception. Undefined without transparent listeners. */
+  /** The state of interception as text. Undefined without transparent listeners. */
   interception(): string | undefined
+  /** True while the rules of interception are in force. Undefined without transparent listeners. */
+  isIntercepting(): boolean | undefined
   upstreams(): readonly UpstreamState[]
   /** Why the daemon is not ready. Empty when it is ready. */
   notReady(): readonly string[]

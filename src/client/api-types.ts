@@ -163,8 +163,10 @@ export type Status = {
   readonly policies: number
   /** For example `127.0.0.1:53`, or `0.0.0.0:10053 (tproxy)` for a mode other than explicit. */
   readonly listeners: readonly string[]
-  /** Null if no listener has the mode tproxy or redirect. */
+  /** For people. Null if no listener has the mode tproxy or redirect. */
   readonly interception: string | null
+  /** True while the rules of interception are in force. Null if no listener has the mode tproxy or redirect. */
+  readonly intercepting: boolean | null
   readonly upstreams: readonly {
     readonly address: string
     /** Null while the first answer can still come. */

@@ -85,10 +85,13 @@ export function makeDaemonAdmin(
   return { state, metrics, page: new Page(state, pageCounts) }
 }
 
-function networkOf(daemon: Daemon): Pick<AdminState, 'listeners' | 'interception' | 'upstreams'> {
+function networkOf(
+  daemon: Daemon,
+): Pick<AdminState, 'listeners' | 'interception' | 'isIntercepting' | 'upstreams'> {
   return {
     listeners: () => daemon.proxy.listeners.texts,
     interception: () => describeInterception(daemon.interception),
+    isIntercepting: () => daemon.interception.isInForce,
     upstreams: () => upstreamStates(daemon),
   }
 }

@@ -29,6 +29,7 @@ const WELL = {
   listeners: ['127.0.0.1:5300', '0.0.0.0:10053 (tproxy)'],
   interception: null,
   kubernetes: null,
+  intercepting: null,
   kept: null,
   restart: null,
   upstreams: [
@@ -76,8 +77,9 @@ test('statusView tells what is kept over restarts, and warns when the disk takes
 })
 
 test('statusView tells what interception does where a listener is transparent', () => {
-  const { state } = mkAdmin(mkNode(), { interception: () => 'in force' })
-  assert.deepEqual(statusView(state), { ...WELL, interception: 'in force' })
+  const network = { interception: () => 'in force', isIntercepting: () => true }
+  const { state } = mkAdmin(mkNode(), network)
+  assert.deepEqual(statusView(state), { ...WELL, interception: 'in force', intercepting: true })
 })
 
 test('statusView is degraded by faults, by what keeps it from being ready, by refused entries', () => {

@@ -48,6 +48,7 @@ const STATUS: Examples['Status'] = {
   policies: 1,
   listeners: ['0.0.0.0:10053 (tproxy)'],
   interception: 'in force',
+  intercepting: true,
   upstreams: [
     { address: '9.9.9.9:53', answered: true, state: 'up', first: true, rttMs: 8.2, failures: 0 },
   ],

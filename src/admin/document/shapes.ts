@@ -154,7 +154,14 @@ const status = shape({
   listeners: texts.describe(
     'For example `127.0.0.1:53`, or `0.0.0.0:10053 (tproxy)` for a mode other than explicit',
   ),
-  interception: text.nullable().describe('Null if no listener has the mode tproxy or redirect'),
+  interception: text
+    .nullable()
+    .describe('For people. Null if no listener has the mode tproxy or redirect'),
+  intercepting: flag
+    .nullable()
+    .describe(
+      'True while the rules of interception are in force. Null if no listener has the mode tproxy or redirect',
+    ),
   upstreams: list({
     address: text,
     answered: flag.nullable().describe('Null while the first answer can still come'),

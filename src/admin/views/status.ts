@@ -38,6 +38,7 @@ export function statusView(state: AdminState): StatusShape {
     policies: policies.policies.length,
     listeners: state.listeners(),
     interception: state.interception() ?? null,
+    intercepting: state.isIntercepting() ?? null,
     upstreams: state.upstreams().map(({ answered, rttMs, ...rest }) => ({
       ...rest,
       answered: answered ?? null,

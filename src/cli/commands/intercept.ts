@@ -113,10 +113,10 @@ async function daemonSays(
   try {
     const client = await openClient(read)
     const { value } = await client.request('GET /v1/status', { timeoutMs: ASK_MS })
-    const { interception, pid }: PartOf<Status> = value
+    const { interception, intercepting, pid }: PartOf<Status> = value
     const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
-    const isInForce = what.startsWith('in force')
-    return { text: `${what} (according to the daemon, pid ${textOf(pid)})`, isInForce }
+    const text = `${what} (according to the daemon, pid ${textOf(pid)})`
+    return { text, isInForce: intercepting === true }
   } catch (error) {
     if (error instanceof UnavailableError) return undefined
     throw error

@@ -52,6 +52,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
       },
     ],
     interception: () => undefined,
+    isIntercepting: () => undefined,
     notReady: () => [],
     mode: () => node.recorder.mode.read(),
     auditOf: () => ({ on: false, origin: undefined }),
