@@ -2,6 +2,7 @@
 // with or without a running daemon. `down` removes the rules that it finds in the kernel. `down` reads only the pin path from the config,
 // so it works with a config that has faults elsewhere.
 
+import { readlinkSync } from 'node:fs'
 import type { Status } from '../../client/api-types.ts'
 import { InvalidInputError, UnavailableError, UsageError } from '../../core/errors.ts'
 import { formatAddress } from '../../core/ip.ts'
@@ -10,7 +11,7 @@ import { ownAddresses, systemResolvers } from '../../config/machine.ts'
 import { resolveUpstreams } from '../../config/upstreams.ts'
 import { iptablesText } from '../../intercept/iptables-text.ts'
 import { withInterceptLock } from '../../state/lock.ts'
-import { installScript } from '../../intercept/nft-script.ts'
+import { installScript, TABLE } from '../../intercept/nft-script.ts'
 import type { InterceptPlan } from '../../intercept/plan.ts'
 import { routingSteps } from '../../intercept/routing.ts'
 import { aboutOf, type Rules } from '../../intercept/rules.ts'
@@ -22,7 +23,13 @@ import {
   pinnedFlags,
   planOf,
 } from '../../daemon/open-interception.ts'
-import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  toJson,
+  type CommandOutput,
+  type ParsedArguments,
+} from '../command.ts'
 import { findConfigFile, readConfig } from '../config-file.ts'
 import { openClient } from '../client.ts'
 import { textOf, type PartOf } from '../fields.ts'
@@ -65,8 +72,18 @@ async function down(read: ParsedArguments, output: CommandOutput): Promise<numbe
   const rules = rulesOf(file === undefined ? undefined : readPinPath(file))
   const { removed, notes } = await alone(async () => await rules.down())
   for (const note of notes) output.stderr(`namegate: ${note}\n`)
-  output.stdout(removed ? 'not intercepted any more\n' : 'nothing was intercepted\n')
-  return EXIT_OK
+  output.stdout(removed ? 'not intercepted any more\n' : nothingFound())
+  return removed ? EXIT_OK : EXIT_NEGATIVE
+}
+
+/** Says where `down` looked. The rules of a daemon can be in the network namespace of its workload. */
+function nothingFound(): string {
+  const namespace = readlinkSync('/proc/self/ns/net')
+  return (
+    `nothing was intercepted: the network namespace ${namespace} of this command has no table ${TABLE} (inet or bridge) ` +
+    'and no routing of namegate. For the rules in another namespace: ' +
+    'nsenter --net=/run/netns/NAME namegate intercept down\n'
+  )
 }
 
 async function show(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {

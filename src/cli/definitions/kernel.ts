@@ -37,7 +37,8 @@ export const INTERCEPT: ParsedCommand = {
   words: ['up', 'down', 'show'],
   about: `up        adds the rules that bring DNS queries to the listeners of mode tproxy and redirect: rules in namegate's own
           nftables tables, for tproxy also ip rules and a route. Adds all of them or none; a second 'up' changes nothing
-down      removes all these rules; needs no daemon
+down      removes all these rules from the network namespace of this command; needs no daemon. If it finds none, it says
+          where it looked, and ends with 1
 show      prints the commands that 'up' runs, and if the rules are in force (from the daemon, or else from the kernel)`,
   options: {
     iptables: flag('show: print the rules for iptables-restore and ip6tables-restore instead'),
@@ -49,7 +50,7 @@ show      prints the commands that 'up' runs, and if the rules are in force (fro
     config: text('FILE', 'config with the listeners'),
     socket: text('PATH', "show: the daemon's socket"),
   },
-  exitCodes: `0 ok, 2 wrong use or nothing to intercept, 3 no privilege, a tool or the kernel refused, or a rule or route
+  exitCodes: `0 ok, 1 down found nothing to remove, 2 wrong use or nothing to intercept, 3 no privilege, a tool or the kernel refused, or a rule or route
 of another program is in the way.`,
   examples: [
     'namegate intercept up',

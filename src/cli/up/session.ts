@@ -12,7 +12,7 @@ import { packageRoot } from '../../native/native-files.ts'
 import { loadBpf } from '../../native/native.ts'
 import type { Client } from '../../client/client.ts'
 import { clientOf } from '../client.ts'
-import { EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from '../command.ts'
+import { EXIT_NEGATIVE, EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from '../command.ts'
 import { runIn } from './network.ts'
 import { Refusals } from './refusals.ts'
 
@@ -105,7 +105,10 @@ async function detached(options: SessionOptions, daemon: ChildDaemon): Promise<b
 async function removeInterception({ namespace, config, output }: SessionOptions): Promise<void> {
   const command = commandIn(namespace, ['intercept', 'down', '--config', config])
   const { code, stderr } = await runIn(runTool, undefined, command)
-  if (code !== 0) output.stderr(`namegate: the interception was not removed: ${stderr}\n`)
+  // EXIT_NEGATIVE: the daemon has removed the rules already.
+  if (code !== EXIT_OK && code !== EXIT_NEGATIVE) {
+    output.stderr(`namegate: the interception was not removed: ${stderr}\n`)
+  }
 }
 
 /** Removes the enforcement of a daemon that did not end in an orderly way. */
