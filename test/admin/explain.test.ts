@@ -28,6 +28,7 @@ test('explainBody answers about an endpoint of the node, from what is in force',
       labels: ['fqdn:*.cilium.io', 'reserved:world', 'reserved:world-ipv4'],
       default: { egress: 'deny', policies: ['policy-0'], audited: [] },
       nearest: null,
+      add: null,
       notes: ['203.0.113.5 is known by www.cilium.io'],
     },
   })
@@ -73,7 +74,8 @@ test('explainBody refuses what is no question with the field and what was expect
       400,
       /^port: found "http", expected PORT\/PROTOCOL/,
     ],
-    [{ endpoint: 'nobody', ask: 'a.b' }, 404, /no endpoint is named "nobody"/],
+    [{ endpoint: 'nobody', ask: 'a.b' }, 404, /no endpoint is named "nobody"$/],
+    [{ endpoint: 'B', ask: 'a.b' }, 404, /no endpoint is named "B"; did you mean b\?$/],
   ]
   for (const [body, status, words] of rows) {
     const answer = explainBody(state, body)

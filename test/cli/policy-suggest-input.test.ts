@@ -168,19 +168,7 @@ describe('policySuggestCommand', () => {
     )
   })
 
-  it('says which files it needs where there is no config, and asks the daemon at the socket that is named', async () => {
-    const before = process.cwd()
-    process.chdir(flows.path)
-    try {
-      const ran = await suggest()
-      assert.equal(ran.code, 2)
-      assert.match(
-        ran.err,
-        /found none of config\/namegate\.yaml and \/etc\/namegate\/namegate\.yaml: give --config FILE/,
-      )
-    } finally {
-      process.chdir(before)
-    }
+  it('asks the daemon at the socket that is named', async () => {
     const nowhere = join(flows.path, 'no.sock')
     await assert.rejects(suggest('--socket', nowhere), UnavailableError)
   })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadPolicies } from '../../src/policy/load/load.ts'
+import { ASK_AGAIN } from '../../src/policy/dns-connection.ts'
 import type { ConnectionRecord, NameRecord } from '../../src/sandbox/record.ts'
 import { suggestPolicy } from '../../src/sandbox/suggest.ts'
 import { hasRefusals, refusalLine, summaryOf, summaryRows } from '../../src/sandbox/summary.ts'
@@ -45,6 +46,13 @@ const SEEN = mkRecords(
     mkConnection({ address: '2001:db8::9', port: 80, verdict: 'refused' }),
     mkConnection({ address: '169.254.169.254', port: 80, verdict: 'refused', isGuarded: true }),
     mkConnection({ address: '192.0.2.9', protocol: '1', port: 0, verdict: 'refused' }),
+    mkConnection({
+      address: '192.0.2.53',
+      protocol: 'UDP',
+      port: 53,
+      verdict: 'refused',
+      names: new Set(['dns.example']),
+    }),
   ],
 )
 
@@ -54,6 +62,7 @@ test('summaryRows say what was refused and which option would allow it', () => {
     ['lost.example', 'failed', '1', ''],
     ['tracker.example', 'denied', '3', '--allow tracker.example'],
     ['www.example.com', 'allowed', '2', ''],
+    ['192.0.2.53:53/udp', 'refused', '1', ASK_AGAIN],
     ['192.0.2.1:8080/tcp', 'refused', '4', '--allow www.example.com:8080/tcp'],
     [
       '169.254.169.254:80/tcp',

@@ -43,6 +43,8 @@ const PACKET: PacketFlowShape = {
   reason: 'policy',
 }
 
+const PROTOCOLS: Readonly<Record<string, number>> = { TCP: 6, UDP: 17, SCTP: 132 }
+
 /** The policies of a node after the lines were added to them. */
 function withLines(lines: { readonly form: string; readonly text: string }): readonly Policy[] {
   const base = mkPolicies(BASE)
@@ -62,7 +64,9 @@ test('linesForName makes lines that allow the name, in a policy and in an allow-
   for (const rules of [[POLICY_RULE], [LIST_RULE], []]) {
     const lines = linesForName({ ...DNS, rules })
     assert.ok(lines !== undefined)
-    assert.equal(lines.form, rules[0] === LIST_RULE ? 'allow-list' : 'policy')
+    const isList = rules[0] === LIST_RULE
+    assert.equal(lines.form, isList ? 'allow-list' : 'policy')
+    assert.equal(lines.file, isList ? LIST_RULE.file : null)
     const node = mkPolicyNode([BASE])
     node.setPolicies(withLines(lines))
     node.learn(node.endpoint('a').id, 'www.shop.test', ['203.0.113.9'])
@@ -77,7 +81,8 @@ test('linesForPacket makes lines that allow the packet', () => {
     [{ names: ['www.shop.test'] }, 'an address with a name'],
     [{ rules: [LIST_RULE] }, 'an address, for an allow-list'],
     [{ rules: [LIST_RULE], names: ['www.shop.test'] }, 'a name, for an allow-list'],
-    [{ protocol: 'UDP', port: 53 }, 'UDP'],
+    [{ protocol: 'UDP', port: 443 }, 'UDP'],
+    [{ protocol: 'SCTP', port: 443, rules: [LIST_RULE] }, 'SCTP, which a list cannot have'],
     [{ peer: '2001:db8::77', labels: ['world-ipv6'] }, 'IPv6'],
     [{ peer: '2001:db8::77', labels: ['world-ipv6'], rules: [LIST_RULE] }, 'IPv6 in an allow-list'],
     [{ peer: '192.0.2.9', labels: ['host'] }, 'the node itself'],
@@ -90,7 +95,7 @@ test('linesForPacket makes lines that allow the packet', () => {
     const node = mkPolicyNode(['egress: [ { toCIDR: [ 198.51.100.0/28 ] } ]'])
     node.setPolicies(withLines(lines))
     for (const name of flow.names) node.learn(node.endpoint('a').id, name, [flow.peer])
-    const protocol = flow.protocol === 'TCP' ? 6 : 17
+    const protocol = PROTOCOLS[flow.protocol]
     assert.equal(
       node.verdict('a', flow.peer, flow.port, protocol),
       'allow',
@@ -111,6 +116,8 @@ test('linesForName and linesForPacket make no line where none would help', () =>
   const packets: readonly (readonly [Partial<PacketFlowShape>, string])[] = [
     [{ deniedBy: 'rule' }, 'a deny rule'],
     [{ deniedBy: null, reason: 'spoofed source' }, 'not by policy'],
+    [{ protocol: 'UDP', port: 53 }, 'a DNS server: a way around names'],
+    [{ port: 53, rules: [LIST_RULE] }, 'a DNS server over TCP, for a list'],
   ]
   for (const [given, reason] of packets) {
     assert.equal(linesForPacket({ ...PACKET, ...given }), undefined, reason)

@@ -84,7 +84,9 @@ describe('policySuggestCommand', () => {
     assert.equal(code, 0)
     assert.equal(
       err,
-      'namegate: 2 flows that policy denied are not suggested\nnamegate: 1 line is about other endpoints\n',
+      'namegate: 2 flows that policy denied are not suggested: evil.example, 192.0.2.66 443/TCP; to suggest them, record them in audit (namegate audit on)\n' +
+        'namegate: 1 line is about other endpoints\n' +
+        'namegate: a.cdn.example: asked, but the flows have no connection to them, so no toFQDNs is suggested: connections are recorded only in audit, and only if no policy allows them\n',
     )
     assert.deepEqual(loadPolicies(out, 'suggested.yaml').faults, [])
   })
@@ -138,6 +140,19 @@ describe('policySuggestCommand', () => {
       out,
       /dns:\n              - matchName: time\.example\n    # 1 flow of shop-1 on n3, 2026-01-02T03:04:05Z\n    - toFQDNs:\n        - matchName: c\.cdn\.example\n      toPorts:\n        - ports:\n            - \{ port: '80', protocol: TCP \}\n$/,
     )
+  })
+
+  it('never suggests a connection to a DNS server, which is a way around names', async () => {
+    const file = flows.put('dns.jsonl', [
+      mkLine({ peer: '192.0.2.53', protocol: 'UDP', port: 53 }),
+      mkLine({ peer: '192.0.2.53', port: 53, names: ['dns.example'] }),
+      mkLine({ peer: '10.0.0.53', protocol: 'UDP', port: 53, labels: ['k8s:app=dns'] }),
+    ])
+    for (const more of [[], ['--format', 'allow-list']]) {
+      const { out, err } = await suggest('--flows', file, ...more)
+      assert.equal(out, '')
+      assert.match(err, /nothing to suggest/)
+    }
   })
 
   it('leaves out what a deny rule denies, which no other rule can allow', async () => {

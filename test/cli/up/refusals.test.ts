@@ -1,8 +1,8 @@
-// The lines that `namegate up` prints for refusals: one for the first, with the option that would allow it, and a count for later ones.
+// The lines that `namegate up` prints for refusals: one for the first, with the command that allows it, and a count for later ones.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { FlowFields } from '../../../src/cli/flows/flow-text.ts'
+import type { FlowFields } from '../../../src/cli/flows/flow-fields.ts'
 import { Refusals } from '../../../src/cli/up/refusals.ts'
 
 const TIME = '2026-01-02T03:04:05.678Z'
@@ -19,11 +19,13 @@ const dropped = {
   rules: [],
 }
 
+const ENFORCED = { isAudited: false, list: { file: '/run/up.allow', isMade: true } } as const
+
 const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | undefined])[] = [
   [
     'a name',
     denied,
-    /^03:04:05 refused  a\.example +no rule allows this name; .*--allow a\.example$/,
+    /^03:04:05 refused  a\.example +no rule allows this name; to allow it: echo a\.example >> \/run\/up\.allow$/,
   ],
   [
     'a name that policy allows, at a server that is not trusted',
@@ -33,17 +35,17 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
   [
     'an address without a name',
     dropped,
-    /198\.51\.100\.9:443\/tcp +no answer contained this address; .*--allow 198\.51\.100\.9:443\/tcp$/,
+    /198\.51\.100\.9:443\/tcp +no answer contained this address; .*echo 198\.51\.100\.9:443\/tcp >> \/run\/up\.allow$/,
   ],
   [
-    'IPv6 stands in brackets, as --allow wants it',
+    'IPv6 stands in brackets, as the list wants it, and in quotes for the shell',
     { ...dropped, peer: '2001:db8::9', protocol: 'UDP' },
-    /--allow \[2001:db8::9\]:443\/udp$/,
+    /echo '\[2001:db8::9\]:443\/udp' >> /,
   ],
   [
     'an address with a name: the port is what is missing',
     { ...dropped, names: ['a.example', 'b.example'] },
-    /198\.51\.100\.9:443\/tcp \(a\.example\) .*--allow a\.example:443\/tcp$/,
+    /198\.51\.100\.9:443\/tcp \(a\.example\) .*echo a\.example:443\/tcp >> /,
   ],
   [
     'the node: no name and no address opens it',
@@ -51,12 +53,12 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /an address of this host; .*toEntities: \[host\]/,
   ],
   [
-    'a protocol without ports, which --allow cannot have',
+    'a protocol without ports, which a list cannot have',
     { ...dropped, protocol: 'ICMP', port: 0 },
     /198\.51\.100\.9 icmp +no rule allows icmp; .*--policy FILE/,
   ],
   [
-    'a deny rule: an --allow would not help',
+    'a deny rule: a line would not help',
     { ...dropped, deniedBy: 'rule', rules: [{ policy: 'default/no', file: 'no.yaml', line: 3 }] },
     /denied by default\/no \(no\.yaml:3\); no allow rule outweighs a deny rule$/,
   ],
@@ -70,20 +72,35 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     { ...denied, name: 'a\u001b[31m.example' },
     /a\\u\{1b\}\[31m\.example/,
   ],
+  [
+    'a name with a command of the shell: nothing of it can be copied',
+    { ...denied, name: '$(reboot).example' },
+    /no line of a list can allow it$/,
+  ],
+  [
+    'a name with a star: the line would be a pattern, and allow more',
+    { ...denied, name: '*.example' },
+    /no line of a list can allow it$/,
+  ],
+  [
+    'a query that was sent before interception was in force: port 53 is a way around names',
+    { ...dropped, protocol: 'UDP', port: 53 },
+    /198\.51\.100\.9:53\/udp +the packet reached no listener of namegate; DNS goes through namegate/,
+  ],
   ['an allowed name is no refusal', { ...denied, kind: 'forwarded' }, undefined],
   ['a fault of a server is no refusal', { ...denied, kind: 'upstream-failed' }, undefined],
 ]
 
 for (const [why, flow, said] of ROWS) {
   test(`Refusals prints ${why}`, () => {
-    const line = new Refusals(false).take(flow)
+    const line = new Refusals(ENFORCED).take(flow)
     if (said === undefined) assert.equal(line, undefined)
     else assert.match(line ?? '', said)
   })
 }
 
 test('Refusals counts repetitions, whatever their type, and reports each count once', () => {
-  const refusals = new Refusals(false)
+  const refusals = new Refusals(ENFORCED)
   assert.ok(refusals.take(denied) !== undefined)
   for (const type of ['AAAA', 'A', 'HTTPS']) {
     assert.equal(refusals.take({ ...denied, type }), undefined)
@@ -98,14 +115,20 @@ test('Refusals counts repetitions, whatever their type, and reports each count o
 
 test('Refusals says in audit what would be refused', () => {
   assert.match(
-    new Refusals(true).take({ ...denied, kind: 'audited' }) ?? '',
+    new Refusals({ ...ENFORCED, isAudited: true }).take({ ...denied, kind: 'audited' }) ?? '',
     /would be refused  a\.example/,
   )
 })
 
 test('Refusals remembers a bounded number, and prints a forgotten one again', () => {
-  const refusals = new Refusals(false)
+  const refusals = new Refusals(ENFORCED)
   for (let i = 0; i <= 1000; i++) refusals.take({ ...denied, name: `n${i}.example` })
   assert.equal(refusals.take({ ...denied, name: 'n1000.example' }), undefined)
   assert.ok(refusals.take({ ...denied, name: 'n0.example' }) !== undefined)
+})
+
+test('Refusals appends nothing to a list of the user, which can end without a line break', () => {
+  const list = { file: '/srv/box.allow', isMade: false }
+  const line = new Refusals({ isAudited: false, list }).take(denied)
+  assert.match(line ?? '', /to allow it: add the line a\.example to \/srv\/box\.allow$/)
 })

@@ -56,9 +56,9 @@ describe('namegate up', { skip }, () => {
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
     assert.equal(await lab.fetch(host, '198.18.40.9', 1), '000')
     assert.equal(await lab.fetch(lab.pod(1).host, OTHER), '200', 'another namespace is as before')
-    await run.process.untilOutput(/refused  other\.test .*--allow other\.test$/m)
+    await run.process.untilOutput(/refused  other\.test .*: echo other\.test >> \S+\/up\.allow$/m)
     await run.process.untilOutput(
-      /refused  198\.18\.40\.9:80\/tcp .*--allow 198\.18\.40\.9:80\/tcp$/m,
+      /refused  198\.18\.40\.9:80\/tcp .*: echo 198\.18\.40\.9:80\/tcp >> \S+\/up\.allow$/m,
     )
     // The clone has a configuration of its own, whose daemon does not run.
     for (const cwd of ['/', resolve('.')]) {
@@ -70,8 +70,8 @@ describe('namegate up', { skip }, () => {
     assert.equal(again.code, 3)
     assert.match(again.stderr, /A daemon already protects/)
     assert.doesNotMatch(again.stderr, /nsenter/, 'TPROXY rules are on the host')
-    const [, file = ''] = /echo NAME >> (\S+)/.exec(run.process.stdout) ?? []
-    await run.run('sh', '-c', `echo ${OTHER} >> ${file}`)
+    const [, command = ''] = /: (echo other\.test >> \S+)$/m.exec(run.process.stdout) ?? []
+    await run.run('sh', '-c', command)
     await until('the new name is allowed', async () => (await lab.fetch(host, OTHER, 2)) === '200')
     assert.match(await ends(run), /again +other\.test +\d+ more time/)
     assert.equal(await lab.fetch(host, '198.18.40.9'), '200', 'nothing is enforced any more')
@@ -111,7 +111,7 @@ describe('namegate up', { skip }, () => {
     const run = lab.up(DNS_4, '--interface', name, '--audit')
     assert.match(await run.protects(), /is audited/)
     assert.equal(await lab.fetch(host, OTHER), '200')
-    await run.process.untilOutput(/would be refused  other\.test .*--allow other\.test$/m)
+    await run.process.untilOutput(/would be refused  other\.test .*: echo other\.test >> \S+$/m)
     await ends(run)
   })
 

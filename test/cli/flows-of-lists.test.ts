@@ -1,0 +1,65 @@
+// What `flows` and `top` say about a refusal behind which an allow-list stands: no line of the list allows it, and the line that would.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { FlowFields } from '../../src/cli/flows/flow-fields.ts'
+import { byRules, formatFlow, formatRules } from '../../src/cli/flows/flow-text.ts'
+
+const LIST = { policy: 'web', file: '/etc/web.allow', line: 1 }
+const RULE = { policy: 'default/web', file: 'web.yaml', line: 12 }
+const query = { kind: 'denied', name: 'evil.test', type: 'A', reason: null, client: '10.0.0.1' }
+const packet = {
+  kind: 'drop',
+  peer: '203.0.113.9',
+  protocol: 'TCP',
+  port: 443,
+  names: [],
+  labels: ['reserved:world-ipv4'],
+  deniedBy: 'default',
+  reason: 'policy',
+}
+
+const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] = [
+  [
+    'a name: the line is the name',
+    { ...query, rules: [LIST] },
+    'A evil.test denied: no line of /etc/web.allow allows it (add evil.test), client 10.0.0.1',
+  ],
+  [
+    'a packet: the line has the port',
+    { ...packet, rules: [LIST] },
+    'dropped: policy: no line of /etc/web.allow allows it (add 203.0.113.9:443/tcp); identity',
+  ],
+  [
+    'a DNS server: no line is proposed',
+    { ...packet, protocol: 'UDP', port: 53, rules: [LIST] },
+    'no line of /etc/web.allow allows it (DNS goes through namegate',
+  ],
+  [
+    'an address of an endpoint, which no line can allow',
+    { ...packet, labels: ['k8s:app=b'], rules: [LIST] },
+    'no line of /etc/web.allow allows it; identity',
+  ],
+  [
+    'a policy keeps its place',
+    { ...query, rules: [RULE] },
+    'A evil.test denied by default/web (web.yaml:12), client',
+  ],
+]
+
+for (const [why, flow, said] of ROWS) {
+  test(`formatFlow prints ${why}`, () => {
+    const line = formatFlow({ time: '2026-01-02T03:04:05.678Z', verdict: 'deny', ...flow })
+    assert.ok(line.includes(said), line)
+    assert.doesNotMatch(line, /web\.allow:1/)
+  })
+}
+
+test('formatRules and byRules give a list no place in its file', () => {
+  assert.equal(formatRules([RULE, LIST]), 'default/web (web.yaml:12), /etc/web.allow')
+  assert.equal(
+    byRules([RULE, LIST]),
+    ' by default/web (web.yaml:12): no line of /etc/web.allow allows it',
+  )
+  assert.equal(byRules([]), '')
+})

@@ -1,0 +1,169 @@
+// Explanations for an endpoint whose policies are allow-lists: they name lines of the list, and the line that would allow.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatExplanation } from '../../src/cli/policy/explanation-text.ts'
+import type { Question } from '../../src/explain/explanation.ts'
+import { loadAllowList } from '../../src/policy/load/allow-list.ts'
+import type { Policy } from '../../src/policy/rule.ts'
+import { ask, connect, explainOn } from '../support/nodes/explain.ts'
+import { mkPolicies, type Node } from '../support/nodes/node.ts'
+import { mkPolicyNode } from '../support/nodes/policy-node.ts'
+
+const FILE = '/etc/web.allow'
+const LIST = `# what the shop needs
+www.cdn.test
+api.shop.test:443/tcp
+192.0.2.64/28
+`
+const OTHER = 'egress: [ { toCIDR: [ 198.51.100.0/24 ] } ]'
+
+function list(text: string, file: string): readonly Policy[] {
+  const { policies, faults } = loadAllowList(text, file, { matchLabels: new Map() })
+  assert.deepEqual(faults, [])
+  return policies
+}
+
+function mkListNode(...more: readonly Policy[]): Node {
+  const node = mkPolicyNode([])
+  node.setPolicies([...list(LIST, FILE), ...more])
+  return node
+}
+
+const ROWS: readonly (readonly [
+  question: Question,
+  reason: string,
+  lines: readonly number[],
+  add: string | null,
+  nearest: number | null,
+  why: string,
+])[] = [
+  [
+    ask('api.shop.test'),
+    `api.shop.test may be asked: a line of ${FILE} permits it`,
+    [3],
+    null,
+    null,
+    'the line that permits the name, not the first of the file',
+  ],
+  [
+    ask('evil.test'),
+    `evil.test may not be asked: no line of ${FILE} allows it`,
+    [],
+    'evil.test',
+    null,
+    'a name that no line has',
+  ],
+  [
+    ask('api.shop.tets'),
+    `api.shop.tets may not be asked: no line of ${FILE} allows it`,
+    [],
+    'api.shop.tets',
+    3,
+    'a misspelt name: the line that is near',
+  ],
+  [
+    connect({ name: 'www.cdn.test' }),
+    `443/TCP is allowed by a line of ${FILE}`,
+    [2],
+    null,
+    null,
+    'a connection that a line allows',
+  ],
+  [
+    connect({ name: 'api.shop.test' }, '80'),
+    `80/TCP is denied: no line of ${FILE} allows it`,
+    [],
+    'api.shop.test:80/tcp',
+    3,
+    'another port',
+  ],
+  [
+    connect({ address: '203.0.113.9' }),
+    `443/TCP is denied: no line of ${FILE} allows it`,
+    [],
+    '203.0.113.9:443/tcp',
+    2,
+    'an address without a name',
+  ],
+  [
+    connect({ address: '2001:db8::77' }, '443/17'),
+    `443/UDP is denied: no line of ${FILE} allows it`,
+    [],
+    '[2001:db8::77]:443/udp',
+    2,
+    'IPv6 in brackets',
+  ],
+  [
+    connect({ address: '203.0.113.9' }, '443/132'),
+    `443/SCTP is denied: no line of ${FILE} allows it`,
+    [],
+    null,
+    2,
+    'no line can have SCTP',
+  ],
+  [
+    connect({ address: '192.0.2.9' }),
+    `443/TCP is denied: no line of ${FILE} allows it`,
+    [],
+    null,
+    4,
+    'no line can open the node',
+  ],
+  [
+    connect({ address: '203.0.113.9' }, '53/17'),
+    `53/UDP is denied: no line of ${FILE} allows it`,
+    [],
+    null,
+    2,
+    'a DNS server is a way around names',
+  ],
+]
+
+test('explain names the lines of allow-lists, and the line that would allow', () => {
+  const node = mkListNode()
+  for (const [question, reason, lines, add, nearest, why] of ROWS) {
+    const found = explainOn(node, question)
+    assert.equal(found.reason, reason, why)
+    assert.deepEqual(
+      found.rules.map(({ file, line }) => [file, line]),
+      lines.map((line) => [FILE, line]),
+      why,
+    )
+    assert.deepEqual(found.add, add === null ? null : { file: FILE, text: add }, why)
+    assert.equal(found.nearest?.line ?? null, nearest, why)
+  }
+})
+
+test('explain gives a line that allows what was asked', () => {
+  for (const [question, , , add, , why] of ROWS) {
+    if (add === null) continue
+    const node = mkListNode(...list(`${add}\n`, 'added.allow'))
+    assert.equal(explainOn(node, question).verdict, 'allow', why)
+  }
+})
+
+test('explain takes the name that led to an address', () => {
+  const node = mkListNode()
+  node.learn(node.endpoint('a').id, 'api.shop.test', ['203.0.113.9'])
+  const found = explainOn(node, connect({ address: '203.0.113.9' }, '80'))
+  assert.deepEqual(found.add, { file: FILE, text: 'api.shop.test:80/tcp' })
+})
+
+test('explain keeps to rules where other policies select the endpoint too', () => {
+  const node = mkListNode(...mkPolicies(OTHER))
+  const found = explainOn(node, ask('evil.test'))
+  assert.equal(found.reason, 'evil.test may not be asked: no rules.dns for UDP matches it')
+  assert.equal(found.add, null)
+})
+
+test('explain says for every policy that DNS goes through namegate', () => {
+  const node = mkPolicyNode([OTHER])
+  const { notes } = explainOn(node, connect({ address: '203.0.113.9' }, '53'))
+  assert.match(notes.join(), /DNS goes through namegate/)
+})
+
+test('formatExplanation prints the line to add', () => {
+  const text = formatExplanation(explainOn(mkListNode(), ask('evil.test')))
+  assert.match(text, /^remedy: +add the line evil\.test to \/etc\/web\.allow$/m)
+})
