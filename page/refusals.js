@@ -127,30 +127,48 @@ class Refusal extends Component {
 }
 
 function Rules({ row: { rules, isDenyRule } }) {
-  if (rules.length === 0) return null
-  return html`<dl class="pairs">
-    <dt>${isDenyRule ? 'Denied by' : 'Default deny of'}</dt>
-    <dd>
-      ${rules.map(
-        ({ policy, file, line, text }) =>
-          html`<div>
-            ${text && !text.startsWith('#') && html`<code>${text}</code> `}
-            <span class="muted">${policy}, ${file}:${line}</span>
-          </div>`,
-      )}
-    </dd>
-  </dl>`
+  // An allow-list refuses what none of its lines allows. So no line of it stands behind the refusal.
+  const lists = rules.filter(isAllowList)
+  const others = rules.filter((rule) => !isAllowList(rule))
+  return html`
+    ${
+      lists.length > 0 &&
+      html`<p class="muted">No line of ${lists.map(({ file }) => file).join(' or ')} allows it.</p>`
+    }
+    ${
+      others.length > 0 &&
+      html`<dl class="pairs">
+        <dt>${isDenyRule ? 'Denied by' : 'Default deny of'}</dt>
+        <dd>
+          ${others.map(
+            ({ policy, file, line, text }) =>
+              html`<div>
+                ${text && !text.startsWith('#') && html`<code>${text}</code> `}
+                <span class="muted">${policy}, ${file}:${line}</span>
+              </div>`,
+          )}
+        </dd>
+      </dl>`
+    }
+  `
 }
 
-function Allow({ row: { allow, isDenyRule, what } }) {
+function isAllowList({ file }) {
+  return file.endsWith('.allow')
+}
+
+function Allow({ row: { allow, remedy, isDenyRule, what } }) {
   if (isDenyRule) {
     return html`<p class="muted">
       No allow rule outweighs a deny rule. Change the deny rule to allow this.
     </p>`
   }
+  if (remedy !== null) return html`<p class="muted">${remedy}.</p>`
   if (allow === null) return null
   return html`<dl class="pairs">
-    <dt>${allow.form === 'policy' ? 'Allow, under egress' : 'Allow, as a line'}</dt>
+    <dt>
+      ${allow.form === 'policy' ? 'Allow, under egress' : `Allow, as a line of ${allow.file}`}
+    </dt>
     <dd class="copy">
       <code class="block">${allow.text}</code>
       <${CopyButton} text=${allow.text} label=${`Copy the line that allows ${what}`} />
@@ -161,7 +179,7 @@ function Allow({ row: { allow, isDenyRule, what } }) {
 function Why({ why }) {
   if (why === undefined) return html`<p class="why" role="status">Asking …</p>`
   if (why.fault !== undefined) return html`<p class="why" role="status">${why.fault}</p>`
-  const { verdict, reason, rules, nearest, notes, identities, labels, selectors } = why
+  const { verdict, reason, rules, nearest, add, notes, identities, labels, selectors } = why
   const places = rules.map(
     ({ policy, file, line, action }) => `${policy}, ${file}:${line} (${action})`,
   )
@@ -174,6 +192,7 @@ function Why({ why }) {
     ['Reason', [reason]],
     ['Rules', places],
     ['Nearest rule', near],
+    ['Remedy', add ? [`add the line ${add.text} to ${add.file}`] : []],
     ['Identities', identities.map(String)],
     ['Labels', labels],
     ['Selectors', selectors],

@@ -18,6 +18,7 @@ import type { CoreState } from '../enforcement/core-state.ts'
 import { AUDITED, MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../enforcement/dns-verdicts.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
 import type { Asker, Question } from './explanation.ts'
+import { wordForRule } from './allow-lists.ts'
 import { keyOf, type Peer } from './peer.ts'
 import { includes, rulesOf } from './rules.ts'
 
@@ -135,15 +136,16 @@ export function reasonOfAsking(
   { name, protocol }: Ask,
 ): string {
   const text = formatName(name)
+  const word = wordForRule(compiled.policies)
   if (verdict === 'allow') {
-    if (rules.length > 0) return `${text} may be asked: a rule permits it`
+    if (rules.length > 0) return `${text} may be asked: a ${word} permits it`
     if (!hasDns) return `${text} may be asked: no rule has rules.dns (dns.without-rules: allow)`
     return `${text} may be asked: no policy turns default deny on (default-egress: ${compiled.egress})`
   }
   if (verdict === 'audit') {
     return rules.length > 0
       ? `${text} may be asked, but an audited policy has a rule that denies it`
-      : `${text} may be asked, but no rule permits it and an audited policy would deny it`
+      : `${text} may be asked, but no ${word} permits it and an audited policy would deny it`
   }
   if (verdict === 'server-denied') {
     return rules.length > 0
@@ -151,6 +153,7 @@ export function reasonOfAsking(
       : `the server may not be asked: no rule admits it at that port over ${formatProtocol(protocol)}`
   }
   if (rules.length > 0) return `${text} may not be asked: a rule denies asking`
+  if (word !== 'rule') return `${text} may not be asked: no ${word} allows it`
   if (!hasDns) return `${text} may not be asked: no rule permits it (dns.without-rules: deny)`
   return `${text} may not be asked: no rules.dns for ${formatProtocol(protocol)} matches it`
 }

@@ -18,7 +18,9 @@ import { ANY_IDENTITY } from '../identity/reserved.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
 import { DEFAULT_ORIGIN } from '../policy/compile/compile.ts'
 import { type Coverage, flatten } from '../policy/compile/flatten.ts'
+import { ASK_AGAIN, isDnsConnection } from '../policy/dns-connection.ts'
 import type { Policy } from '../policy/rule.ts'
+import { lineForPeer, wordForRule } from './allow-lists.ts'
 import type { Asker, ExplainedRule, Explanation, Question } from './explanation.ts'
 import { knownAddresses, namesOf } from './known-addresses.ts'
 import { nearestAllow, type Target, wordsOf } from './nearest.ts'
@@ -70,6 +72,8 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
   const denied = isDenied(hardest)
   const rules = rulesOf(shared.compiled.policies)
   const verdict = decision.verdict === 'audit' ? 'audit' : 'allow'
+  const isByDefault = (denied || decision.byAudit) && decision.rules.length === 0
+  const known = namesAt(core, question)
   return {
     verdict: denied ? deniedVerdict(asker) : verdict,
     reason: reasonOf(shared, decision, question) + auditWords(asker, denied),
@@ -85,7 +89,12 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
             targetOf(core, asker, question, peer),
           )
         : null,
-    notes: [...unselectedNote(shared), ...notesOf(core, question, judged, hardest)],
+    add: isByDefault ? lineForPeer(shared.compiled.policies, question, peer, known) : null,
+    notes: [
+      ...unselectedNote(shared),
+      ...notesOf(question, judged, hardest, known),
+      ...(isByDefault && isDnsConnection(formatProtocol(protocol), port) ? [ASK_AGAIN] : []),
+    ],
   }
 }
 
@@ -106,18 +115,22 @@ function reasonOf(
   { protocol, port }: Connect,
 ): string {
   const what = `${port}/${formatProtocol(protocol)}`
+  const word = wordForRule(compiled.policies)
   if (byAudit) {
     return rules.length > 0
       ? `${what} passes, but an audited policy has a rule that denies it`
-      : `${what} passes, but no rule allows it and an audited policy would turn default deny on`
+      : `${what} passes, but no ${word} allows it and an audited policy would turn default deny on`
   }
   if (verdict === 'deny') return `${what} is denied by a rule; deny beats allow`
   if (verdict === 'none') {
+    if (word !== 'rule') return `${what} is denied: no ${word} allows it`
     return compiled.defaultDeny
       ? `${what} is denied: no rule allows it and a policy turns default deny on`
       : `${what} is denied: no rule allows it and default-egress is ${compiled.egress}`
   }
-  if (rules.length > 0) return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'} by a rule`
+  if (rules.length > 0) {
+    return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'} by a ${word}`
+  }
   const by = byDefault ? `default-egress is ${compiled.egress}` : 'by default'
   return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'}: no policy turns default deny on and ${by}`
 }
@@ -136,11 +149,16 @@ function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer):
   }
 }
 
+/** Returns the names that led to the address, if the question has no name. */
+function namesAt(core: CoreState, { name, address }: Connect): readonly string[] {
+  return name === undefined && address !== undefined ? namesOf(core, address, LOOKED_AT_MAX) : []
+}
+
 function notesOf(
-  core: CoreState,
-  { name, address }: Connect,
+  { name }: Connect,
   judged: readonly Judged[],
   hardest: Judged,
+  known: readonly string[],
 ): readonly string[] {
   const notes: string[] = []
   const { peer } = hardest
@@ -154,10 +172,7 @@ function notesOf(
   if (name !== undefined && peer.isGuarded) {
     notes.push(`${placeOf(peer)} is guarded: ${formatName(name)} gives it no labels`)
   }
-  if (name === undefined && address !== undefined) {
-    const names = namesOf(core, address, LOOKED_AT_MAX)
-    if (names.length > 0) notes.push(`${placeOf(peer)} is known by ${names.join(', ')}`)
-  }
+  if (known.length > 0) notes.push(`${placeOf(peer)} is known by ${known.join(', ')}`)
   return notes
 }
 

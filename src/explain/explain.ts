@@ -5,6 +5,7 @@
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
+import { lineForName, permittingLines } from './allow-lists.ts'
 import { decideAsking, otherProtocolNote, reasonOfAsking } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
@@ -50,10 +51,14 @@ function explainAsking(
   const decision = decideAsking(asking)
   const isAudited = decision.verdict === 'audit'
   const denied = decision.verdict !== 'allow' && !isAudited
+  const isByDefault =
+    decision.rules.length === 0 && (decision.verdict === 'name-denied' || isAudited)
   return {
     verdict: denied ? deniedVerdict(asker) : isAudited ? 'audit' : 'allow',
     reason: reasonOfAsking(decision, shared, question) + auditWords(asker, denied),
-    rules: decision.rules.map(explained),
+    rules: decision.rules
+      .flatMap((origin) => permittingLines(origin, question.name))
+      .map(explained),
     selectors: sorted(decision.patterns),
     identities: numbersOf([peer]),
     labels: peer?.labels ?? [],
@@ -66,6 +71,7 @@ function explainAsking(
             question,
           )
         : null,
+    add: isByDefault ? lineForName(shared.compiled.policies, question.name) : null,
     notes: [...unselectedNote(shared), ...otherProtocolNote(asking)],
   }
 }

@@ -73,6 +73,8 @@ export interface Explanation {
   }
   /** The rule that comes nearest to allowing what was asked; null if it is allowed already, or if no rule is near. */
   readonly nearest: NearestRule | null
+  /** A line that would allow what was asked, and the allow-list to add it to. Null if a line of an allow-list does not help. */
+  readonly add: { readonly file: string; readonly text: string } | null
   /** Further notes, each a sentence without a full stop. */
   readonly notes: readonly string[]
 }

@@ -11,6 +11,7 @@ import { indexLabels, namespaceOf } from '../policy/match/labels.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { PeerSelector, Policy, PortRule, Rule } from '../policy/rule.ts'
 import type { RuleOrigin } from '../policy/compile/compile.ts'
+import { isAskingOfList } from './allow-lists.ts'
 import type { NearestRule, Question } from './explanation.ts'
 import { explained, rulesOf } from './rules.ts'
 
@@ -83,6 +84,7 @@ interface Candidate {
 /** Yields allow rules: first all of the endpoint's policies, then those of other policies up to the bound. */
 function* candidates({ own, all }: Searched): Iterable<Candidate> {
   for (const origin of rulesOf(own)) {
+    if (isAskingOfList(origin)) continue
     if (origin.rule.action === 'allow') yield { origin, isOwn: true }
   }
   const known = new Set(own)
@@ -90,7 +92,8 @@ function* candidates({ own, all }: Searched): Iterable<Candidate> {
   for (const policy of all) {
     if (known.has(policy)) continue
     for (const rule of policy.rules) {
-      if (rule.action === 'allow') yield { origin: { policy, rule }, isOwn: false }
+      const origin = { policy, rule }
+      if (rule.action === 'allow' && !isAskingOfList(origin)) yield { origin, isOwn: false }
       left -= 1 + (rule.peers.kind === 'any' ? 0 : rule.peers.selectors.length)
       if (left <= 0) return
     }
@@ -209,7 +212,7 @@ export function nearestAsking(
   for (const { origin, isOwn } of candidates(searched)) {
     const { policy, rule } = origin
     const whom = isOwn ? FITS : selection(policy, namespace)
-    const what = askingOf(rule, name, protocol)
+    const what = policy.kind === 'AllowList' ? lineOf(rule, name) : askingOf(rule, name, protocol)
     if (what.near < NEAR_MIN) continue
     const score = whom.near + what.near
     if (best !== undefined && score <= best.score) continue
@@ -219,6 +222,18 @@ export function nearestAsking(
     best = { score, rule: { policy: by, file, line, missing } }
   }
   return best?.rule ?? null
+}
+
+/** Compares the line of an allow-list, which also lets endpoints ask its name. */
+function lineOf({ peers }: Rule, name: Words): Part {
+  const [selector] = peers.kind === 'any' ? [] : peers.selectors
+  if (selector?.kind !== 'fqdn') return FAR
+  const { pattern } = selector
+  if (matches(pattern, name.wire)) return FITS
+  return {
+    near: patternCloseness(pattern, name),
+    lacks: `${pattern.text} does not match ${name.text}`,
+  }
 }
 
 function askingOf({ peers, toPorts }: Rule, name: Words, protocol: DnsProtocol): Part {

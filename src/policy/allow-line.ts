@@ -30,6 +30,11 @@ export interface AllowLine {
   readonly read: AllowResult
 }
 
+/** Returns true for the file name of an allow-list. */
+export function isAllowList(file: string): boolean {
+  return file.endsWith('.allow')
+}
+
 const BOTH: readonly AllowProtocol[] = ['TCP', 'UDP']
 
 /** Reads a list with one allowed target per line. `#` begins a comment, at the beginning of a line or after a blank. Never throws. */

@@ -1,6 +1,7 @@
 // `summaryOf` makes the report at the end of a run. It lists the names that were asked, with their verdicts, and the refused connections,
 // with the option that would allow each. The report is a table for people, or an object for programs. The functions have no side effects.
 
+import { ASK_AGAIN, isDnsConnection } from '../policy/dns-connection.ts'
 import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
 
 /** The version of the form of a report. It changes when a key changes its meaning or goes. */
@@ -35,7 +36,7 @@ export interface RefusedConnection {
   readonly names: readonly string[]
   /** True if the address is guarded: no answer for any name can open it (docs/spec/semantics 4). */
   readonly guarded: boolean
-  /** Options that would each allow the connection. Empty if no answer contained the address, and for a guarded address. */
+  /** Options that would each allow the connection. Empty for an address of no answer, a guarded address, and a DNS server. */
   readonly allow: readonly string[]
 }
 
@@ -92,7 +93,8 @@ export function refusalLine(record: NameRecord | ConnectionRecord): string {
 function refusedOf(record: ConnectionRecord, verdict: 'refused' | 'audited'): RefusedConnection {
   const { address, port, protocol, packets, isGuarded: guarded } = record
   const names = [...record.names].sort()
-  const usable = !guarded && (protocol === 'TCP' || protocol === 'UDP')
+  const usable =
+    !guarded && !isDnsConnection(protocol, port) && (protocol === 'TCP' || protocol === 'UDP')
   const allow = usable
     ? names.map((name) => `--allow ${name}:${port}/${protocol.toLowerCase()}`)
     : []
@@ -128,7 +130,8 @@ function placeOf({ address, port, protocol }: RefusedConnection): string {
 }
 
 function remedyOf(connection: RefusedConnection): string {
-  const { guarded, allow, port } = connection
+  const { guarded, allow, port, protocol } = connection
+  if (isDnsConnection(protocol, port)) return ASK_AGAIN
   if (!guarded)
     return allow.length > 0 ? allow.join(' or ') : 'no name was answered with this address'
   const option = port === 0 ? '' : `--allow ${placeOf(connection)}, or `

@@ -4,6 +4,7 @@
 
 import { parseMatchName } from '../policy/match/pattern.ts'
 import { CLUSTER_KEY, splitLabel } from '../policy/match/labels.ts'
+import { isDnsConnection } from '../policy/dns-connection.ts'
 import { collapse, compare, type NamesAndPatterns } from './collapse.ts'
 import { allOf, type Evidence } from './evidence.ts'
 import type { Needs, Reached } from './needs.ts'
@@ -93,6 +94,7 @@ function whyNot(
   { isGuarded, judgeReached, nameless }: SuggestOptions,
 ): string | undefined {
   if (reached.isForbidden) return 'a rule denies it'
+  if (isDnsConnection(reached.protocol, reached.port)) return 'DNS goes through namegate'
   if (reached.labels.includes(HOST)) return 'it is an address of the node'
   if (isGuarded(reached.address)) return 'its address is guarded'
   if (!PROTOCOLS.includes(reached.protocol)) return 'its protocol has no ports'

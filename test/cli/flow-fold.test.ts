@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FlowFold } from '../../src/cli/flows/flow-fold.ts'
 import { textOf } from '../../src/cli/fields.ts'
-import type { FlowFields } from '../../src/cli/flows/flow-text.ts'
+import type { FlowFields } from '../../src/cli/flows/flow-fields.ts'
 
 const at = (seconds: number): string => new Date(seconds * 1000).toISOString()
 

@@ -2,11 +2,16 @@
 // CiliumNetworkPolicy. There is no such line for a refusal that no allow rule can change.
 
 import { parseAddress } from '../../core/ip.ts'
+import { isAllowList } from '../../policy/allow-line.ts'
+import { allowText } from '../../policy/allow-text.ts'
+import { isDnsConnection } from '../../policy/dns-connection.ts'
 import type { DnsFlowShape, FlowRuleShape, PacketFlowShape } from '../document/flow-shapes.ts'
 
 export interface AllowLines {
   /** Where the line belongs. `allow-list`: in a file NAME.allow. `policy`: under `egress` of a policy. */
   readonly form: 'allow-list' | 'policy'
+  /** The allow-list that refused, to which the line can be added. Null for a policy. */
+  readonly file: string | null
   readonly text: string
 }
 
@@ -16,9 +21,11 @@ const WITH_PORTS: readonly string[] = ['TCP', 'UDP', 'SCTP']
 export function linesForName(flow: DnsFlowShape): AllowLines | undefined {
   const { name, reason } = flow
   if (name === null || reason !== null || !isPlain(name)) return undefined
-  if (wantsAllowList(flow.rules)) return { form: 'allow-list', text: name }
+  const list = listBehind(flow.rules)
+  if (list !== undefined) return { form: 'allow-list', file: list, text: name }
   return {
     form: 'policy',
+    file: null,
     text: [
       '- toPorts:',
       '    - ports: [{ port: "53", protocol: ANY }]',
@@ -28,22 +35,22 @@ export function linesForName(flow: DnsFlowShape): AllowLines | undefined {
   }
 }
 
-/** Lines that allow the packet. Undefined when a deny rule or no policy refused it. */
+/** Lines that allow the packet. Undefined when a deny rule or no policy refused it, and for a packet to a DNS server. */
 export function linesForPacket(flow: PacketFlowShape): AllowLines | undefined {
-  if (flow.deniedBy !== 'default') return undefined
+  if (flow.deniedBy !== 'default' || isDnsConnection(flow.protocol, flow.port)) return undefined
   const { port, rules } = flow
   const protocol = flow.protocol.toUpperCase()
   const hasPort = WITH_PORTS.includes(protocol) && port > 0
   const name = flow.names.find(isPlain)
-  if (wantsAllowList(rules) && (name !== undefined || isWorld(flow))) {
-    const bracketed = flow.peer.includes(':') && hasPort ? `[${flow.peer}]` : flow.peer
-    const ports = hasPort ? `:${port}/${protocol.toLowerCase()}` : ''
-    return { form: 'allow-list', text: `${name ?? bracketed}${ports}` }
+  const list = listBehind(rules)
+  if (list !== undefined && (name !== undefined || isWorldPeer(flow.labels))) {
+    const text = allowText({ host: name ?? flow.peer, port, protocol })
+    if (text !== undefined) return { form: 'allow-list', file: list, text }
   }
   const ports = hasPort
     ? `\n  toPorts: [{ ports: [{ port: "${port}", protocol: ${protocol} }] }]`
     : ''
-  return { form: 'policy', text: `- ${peerText(flow, name)}${ports}` }
+  return { form: 'policy', file: null, text: `- ${peerText(flow, name)}${ports}` }
 }
 
 function peerText(flow: PacketFlowShape, name: string | undefined): string {
@@ -51,7 +58,7 @@ function peerText(flow: PacketFlowShape, name: string | undefined): string {
   if (flow.labels.includes('reserved:host') || flow.labels.includes('host')) {
     return 'toEntities: [host]'
   }
-  if (isWorld(flow)) {
+  if (isWorldPeer(flow.labels)) {
     const length = parseAddress(flow.peer)?.family === 6 ? 128 : 32
     return `toCIDR: ["${flow.peer}/${length}"]`
   }
@@ -64,14 +71,14 @@ function peerText(flow: PacketFlowShape, name: string | undefined): string {
   return `toEndpoints: [{ matchLabels: { ${labels.join(', ')} } }]`
 }
 
-/** True for an address of no endpoint, no resource and not of the node. */
-function isWorld({ labels }: PacketFlowShape): boolean {
+/** True for the labels of an address of no endpoint, no resource and not of the node. */
+export function isWorldPeer(labels: readonly string[]): boolean {
   return labels.every((label) => /^(?:reserved:)?world|^cidr:|^fqdn:|^unknown$/.test(label))
 }
 
-/** True if only allow-lists stand behind the refusal, so that a line of an allow-list is what the reader needs. */
-function wantsAllowList(rules: readonly FlowRuleShape[]): boolean {
-  return rules.length > 0 && rules.every(({ file }) => file.endsWith('.allow'))
+/** The first allow-list behind the refusal. Undefined if another policy refused too, or if none did. */
+function listBehind(rules: readonly FlowRuleShape[]): string | undefined {
+  return rules.every(({ file }) => isAllowList(file)) ? rules[0]?.file : undefined
 }
 
 /** True for a name that needs no escape in a policy. */

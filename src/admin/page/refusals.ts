@@ -1,6 +1,7 @@
 // Folds flows into the rows of refusals that the page shows: equal refusals are one row with a count. A row has the rules behind the
 // refusal, the line that would allow it, and the question for `explain`.
 
+import { ASK_AGAIN, isDnsConnection } from '../../policy/dns-connection.ts'
 import type {
   DnsFlowShape,
   FlowRuleShape,
@@ -27,6 +28,8 @@ export interface RefusalRow {
   /** True if a deny rule refused, which no allow rule can outweigh. */
   readonly isDenyRule: boolean
   readonly allow: AllowLines | null
+  /** What to do where no line of policy is the remedy. Null where `allow` is, and where nothing helps. */
+  readonly remedy: string | null
   /** The body of a request to explain. Null when there is nothing to explain. */
   readonly question: Readonly<Record<string, string>> | null
 }
@@ -77,6 +80,7 @@ function dnsRow(flow: DnsFlowShape, key: string, what: string): RefusalRow {
     rules,
     isDenyRule: false,
     allow: flow.kind === 'denied' || flow.kind === 'audited' ? (linesForName(flow) ?? null) : null,
+    remedy: null,
     question: endpoint === null || name === null ? null : { endpoint, ask: name },
   }
 }
@@ -91,6 +95,7 @@ function packetRow(flow: PacketFlowShape, key: string, what: string): RefusalRow
     rules,
     isDenyRule: flow.deniedBy === 'rule',
     allow: linesForPacket(flow) ?? null,
+    remedy: flow.deniedBy === 'default' && isDnsConnection(protocol, port) ? ASK_AGAIN : null,
     question:
       endpoint === null || !hasPort
         ? null

@@ -23,7 +23,8 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { listOf, textOf, type PartOf } from '../fields.ts'
-import { formatFlow, type FlowFields } from '../flows/flow-text.ts'
+import type { FlowFields } from '../flows/flow-fields.ts'
+import { formatFlow } from '../flows/flow-text.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
 /** The size of the largest answer over UDP, in octets, so that packets are not fragmented (RFC 9715). */

@@ -11,7 +11,7 @@ import { textOf } from '../fields.ts'
 import { FlowFold } from '../flows/flow-fold.ts'
 import { filtersIn, toParameters } from '../flows/flow-options.ts'
 import { flowPrinter } from '../flows/flow-printer.ts'
-import type { FlowFields } from '../flows/flow-text.ts'
+import type { FlowFields } from '../flows/flow-fields.ts'
 
 /** How many flows `--follow` starts with. */
 const FOLLOW_LAST = '20'

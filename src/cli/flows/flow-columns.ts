@@ -4,7 +4,8 @@
 import { nearest } from '../../core/did-you-mean.ts'
 import { textOf } from '../fields.ts'
 import { cleanCell } from '../table.ts'
-import { formatRules, inVerdictColour, type FlowFields, type FlowLook } from './flow-text.ts'
+import type { FlowFields } from './flow-fields.ts'
+import { formatRules, inVerdictColour, type FlowLook } from './flow-text.ts'
 
 interface Column {
   /** In characters. */

@@ -3,7 +3,7 @@
 // over. For a reader that follows, the first flow of a group is printed at once, and the repetitions as one flow at the end of the window.
 
 import { textOf } from '../fields.ts'
-import type { FlowFields } from './flow-text.ts'
+import type { FlowFields } from './flow-fields.ts'
 
 interface Group {
   /** The first flow that is not printed yet. Undefined while all flows of the group are printed. */

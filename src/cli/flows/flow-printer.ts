@@ -7,7 +7,8 @@ import type { CommandOutput, ParsedArguments } from '../command.ts'
 import { relativeTime } from '../relative-time.ts'
 import { styleOf } from '../style.ts'
 import { formatColumns, formatTitles, readColumns } from './flow-columns.ts'
-import { formatFlow, type FlowFields } from './flow-text.ts'
+import type { FlowFields } from './flow-fields.ts'
+import { formatFlow } from './flow-text.ts'
 
 export const FLOW_FORMATS = ['json', 'yaml', 'wide', 'compact'] as const
 

@@ -1,14 +1,14 @@
 // Formats a flow as one line for people, such as `2026-01-02T03:04:05.678Z deny  shop         A evil.test denied, client 10.0.0.1`. Every word
 // that comes from the daemon is clean before it gets a colour.
 
-import type { Flow, FlowRule, KeptFlow } from '../../client/api-types.ts'
+import type { FlowRule } from '../../client/api-types.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { isAllowList } from '../../policy/allow-line.ts'
+import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { PLAIN, type Look, type Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
-
-/** A flow of any kind, of the ring or kept on disk. */
-export type FlowFields = { readonly [Name in KeyIn<Flow | KeptFlow>]?: unknown }
-type KeyIn<Shape> = Shape extends unknown ? keyof Shape : never
+import { allowOfFlow, isDnsDrop } from './allow-of-flow.ts'
+import type { FlowFields } from './flow-fields.ts'
 
 export interface FlowLook {
   readonly style: Style
@@ -66,7 +66,7 @@ function detailsOf(flow: FlowFields): string {
     }
     default: {
       const why = typeof flow.reason === 'string' ? `: ${flow.reason}` : ''
-      return `${question(flow)} ${textOf(flow.kind)}${why}${byWhom(flow)}, client ${textOf(flow.client)}`
+      return `${question(flow)} ${textOf(flow.kind)}${why}${whyRefused(flow)}, client ${textOf(flow.client)}`
     }
   }
 }
@@ -82,20 +82,40 @@ function packetDetails(flow: FlowFields): string {
   const names = listOf(flow.names).map(textOf)
   const named = names.length === 0 ? '' : ` (${names.join(', ')})`
   const who = `identity ${textOf(flow.identity)} [${textOf(flow.labels)}]`
-  return `${textOf(flow.protocol)} ${to}:${textOf(flow.port)}${named} ${what}: ${textOf(flow.reason)}${byWhom(flow)}; ${who}`
+  return `${textOf(flow.protocol)} ${to}:${textOf(flow.port)}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
 }
 
-function byWhom(flow: FlowFields): string {
-  const rules = formatRules(flow.rules)
-  return rules === '' ? '' : ` by ${rules}`
+function whyRefused(flow: FlowFields): string {
+  const line = allowOfFlow(flow)
+  const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? undefined : `add ${line}`
+  const { lists } = behind(flow.rules)
+  return `${byRules(flow.rules)}${lists.length === 0 || remedy === undefined ? '' : ` (${remedy})`}`
 }
 
-/** Returns `default/web (web.yaml:12)`: the rules that denied the packet or query, or would have denied it. Empty without a rule. */
+/** Returns ` by default/web (web.yaml:12)`, `: no line of web.allow allows it`, or both. Empty without a rule. */
+export function byRules(rules: unknown): string {
+  const { places, lists } = behind(rules)
+  const by = places.length === 0 ? '' : ` by ${places.join(', ')}`
+  return lists.length === 0 ? by : `${by}: no line of ${lists.join(' or ')} allows it`
+}
+
+/** Returns `default/web (web.yaml:12), web (web.allow)`: the rules that denied the packet or query, or would have denied it. */
 export function formatRules(rules: unknown): string {
-  return listOf(rules)
-    .map((rule) => {
-      const { policy, file, line }: PartOf<FlowRule> = fieldsOf(rule)
-      return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
-    })
-    .join(', ')
+  const { places, lists } = behind(rules)
+  return [...places, ...lists].join(', ')
+}
+
+/** Returns the places of rules, and the allow-lists. A list refuses what none of its lines allows, so it has no place in the file. */
+function behind(rules: unknown): {
+  readonly places: readonly string[]
+  readonly lists: readonly string[]
+} {
+  const all = listOf(rules).map((rule): PartOf<FlowRule> => fieldsOf(rule))
+  const isList = ({ file }: PartOf<FlowRule>): boolean => isAllowList(textOf(file))
+  return {
+    places: all
+      .filter((rule) => !isList(rule))
+      .map(({ policy, file, line }) => `${textOf(policy)} (${textOf(file)}:${textOf(line)})`),
+    lists: all.filter(isList).map(({ file }) => textOf(file)),
+  }
 }

@@ -5,7 +5,7 @@ import { containsPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { listOf, numberOf } from '../fields.ts'
-import type { FlowFields } from './flow-text.ts'
+import type { FlowFields } from './flow-fields.ts'
 
 const PROTOCOL_NUMBERS: ReadonlyMap<unknown, number> = new Map([
   ['TCP', TCP],

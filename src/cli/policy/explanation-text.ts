@@ -10,6 +10,7 @@ export function formatExplanation(found: PartOf<Explanation>): string {
   const all = listOf(policies).map(textOf)
   const why = all.length === 0 ? '' : ` (${all.join(', ')})`
   const near: PartOf<NonNullable<Explanation['nearest']>> = fieldsOf(nearest)
+  const add: PartOf<NonNullable<Explanation['add']>> = fieldsOf(found.add)
   return formatPairs([
     ['verdict', textOf(verdict)],
     ['reason', textOf(reason)],
@@ -24,6 +25,9 @@ export function formatExplanation(found: PartOf<Explanation>): string {
     ...(near.policy === undefined
       ? []
       : [['nearest', `${placeOf(near)}: ${textOf(near.missing)}`] as const]),
+    ...(add.text === undefined
+      ? []
+      : [['remedy', `add the line ${textOf(add.text)} to ${textOf(add.file)}`] as const]),
     ...listOf(notes).map((note) => ['note', textOf(note)] as const),
   ])
 }

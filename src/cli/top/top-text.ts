@@ -2,7 +2,7 @@
 
 import type { Status, Top } from '../../client/api-types.ts'
 import { fieldsOf, listOf, numberOf, textOf, type PartOf } from '../fields.ts'
-import { formatRules, inVerdictColour } from '../flows/flow-text.ts'
+import { byRules, inVerdictColour } from '../flows/flow-text.ts'
 import type { Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
 
@@ -81,8 +81,7 @@ function refusalLine(row: unknown): string {
   const part: PartOf<Top['refusals'][number]> = fieldsOf(row)
   const names = listOf(part.names)
   const named = names.length === 0 ? '' : ` (${names.map(textOf).join(', ')})`
-  const rules = formatRules(part.rules)
-  const why = rules === '' ? textOf(part.reason) : `${textOf(part.reason)} by ${rules}`
+  const why = `${textOf(part.reason)}${byRules(part.rules)}`
   return `${counts(part.count)}${textOf(part.endpoint)}  ${textOf(part.what)}${named}: ${why}`
 }
 

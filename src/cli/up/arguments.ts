@@ -3,7 +3,7 @@
 import { basename, resolve } from 'node:path'
 import { parseAddress, parsePrefix } from '../../core/ip.ts'
 import { parseSocketAddress, type SocketAddress } from '../../core/socket-address.ts'
-import { parseAllow } from '../../policy/allow-line.ts'
+import { isAllowList, parseAllow } from '../../policy/allow-line.ts'
 import type { ParsedArguments } from '../command.ts'
 
 const KINDS = ['netns', 'interface', 'cgroup'] as const
@@ -95,7 +95,7 @@ function faultOf(given: Given): string | undefined {
   if (addresses.length > 0 && target.kind !== 'interface') {
     return '--address is only for --interface'
   }
-  const noList = files.find((file) => !basename(file).endsWith('.allow'))
+  const noList = files.find((file) => !isAllowList(basename(file)))
   if (noList !== undefined) {
     return `--allow-file ${JSON.stringify(noList)}: expected a name that ends in .allow (for other policies: --policy FILE)`
   }

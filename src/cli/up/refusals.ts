@@ -1,11 +1,14 @@
-// Refusals turns flows into lines for people: what was refused, why, and the `--allow` that would permit it. The first refusal of a name or
+// Refusals turns flows into lines for people: what was refused, why, and how to allow it in the list that the daemon watches. The first refusal of a name or
 // connection is a line at once. Later ones are counted, and `repeated` returns one line for each. A test or caller gives the flows, so the
 // code does no I/O.
 
 import type { FlowRule } from '../../client/api-types.ts'
+import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
-import type { FlowFields } from '../flows/flow-text.ts'
+import { allowOfFlow, isDnsDrop } from '../flows/allow-of-flow.ts'
+import type { FlowFields } from '../flows/flow-fields.ts'
 import { cleanCell } from '../table.ts'
+import { addLine, type WatchedList } from './watched-list.ts'
 
 interface Seen {
   readonly what: string
@@ -19,15 +22,17 @@ const COLUMN = 34
 export class Refusals {
   readonly #seen = new Map<string, Seen>()
   readonly #isAudited: boolean
+  readonly #list: WatchedList
 
   /** `isAudited`: nothing is refused, and the lines say what would be. */
-  constructor(isAudited: boolean) {
+  constructor({ isAudited, list }: { readonly isAudited: boolean; readonly list: WatchedList }) {
     this.#isAudited = isAudited
+    this.#list = list
   }
 
   /** Returns the line of a refusal. Undefined for a repeated refusal, and for other flows. */
   take(flow: FlowFields): string | undefined {
-    const refusal = refusalOf(flow)
+    const refusal = refusalOf(flow, this.#list)
     if (refusal === undefined) return undefined
     const { what, why, remedy } = refusal
     const known = this.#seen.get(what)
@@ -60,14 +65,14 @@ interface Refusal {
   readonly remedy: string
 }
 
-function refusalOf(flow: FlowFields): Refusal | undefined {
+function refusalOf(flow: FlowFields, list: WatchedList): Refusal | undefined {
   switch (flow.kind) {
     case 'denied':
     case 'audited':
-      return nameRefusal(flow)
+      return nameRefusal(flow, list)
     case 'drop':
     case 'audit':
-      return packetRefusal(flow)
+      return packetRefusal(flow, list)
     case 'unknown-client':
     case 'interface-mismatch':
       return {
@@ -80,15 +85,15 @@ function refusalOf(flow: FlowFields): Refusal | undefined {
   }
 }
 
-function nameRefusal(flow: FlowFields): Refusal {
+function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
   const name = textOf(flow.name)
-  const reason = typeof flow.reason === 'string' ? flow.reason : undefined
-  return reason === undefined
-    ? { what: name, why: 'no rule allows this name', remedy: `to allow it: --allow ${name}` }
-    : { what: name, why: reason, remedy: 'policy allows the name itself' }
+  if (typeof flow.reason === 'string') {
+    return { what: name, why: flow.reason, remedy: 'policy allows the name itself' }
+  }
+  return { what: name, why: 'no rule allows this name', remedy: remedyOf(flow, list) }
 }
 
-function packetRefusal(flow: FlowFields): Refusal {
+function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
   const peer = textOf(flow.peer)
   const protocol = textOf(flow.protocol).toLowerCase()
   const host = peer.includes(':') ? `[${peer}]` : peer
@@ -103,6 +108,9 @@ function packetRefusal(flow: FlowFields): Refusal {
       remedy: 'no allow rule outweighs a deny rule',
     }
   }
+  if (isDnsDrop(flow)) {
+    return { what, why: 'the packet reached no listener of namegate', remedy: ASK_AGAIN }
+  }
   if (listOf(flow.labels).includes('reserved:host')) {
     const remedy = 'a policy with toEntities: [host] allows it (--policy FILE)'
     return { what, why: 'an address of this host', remedy }
@@ -113,8 +121,14 @@ function packetRefusal(flow: FlowFields): Refusal {
   }
   const why =
     name === undefined ? 'no answer contained this address' : 'no rule allows this name here'
-  const target = name === undefined ? place : `${name}:${textOf(flow.port)}/${protocol}`
-  return { what, why, remedy: `to allow it: --allow ${target}` }
+  return { what, why, remedy: remedyOf(flow, list) }
+}
+
+function remedyOf(flow: FlowFields, list: WatchedList): string {
+  const line = allowOfFlow(flow)
+  return line === undefined
+    ? 'no line of a list can allow it'
+    : `to allow it: ${addLine(line, list)}`
 }
 
 function rulesText(flow: FlowFields): string {

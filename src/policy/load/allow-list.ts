@@ -12,11 +12,6 @@ import type { LabelSelector, Policy, Rule } from '../rule.ts'
 
 const PROTOCOL_NUMBERS = { TCP, UDP } as const
 
-/** Returns true for the file name of an allow-list. */
-export function isAllowList(file: string): boolean {
-  return file.endsWith('.allow')
-}
-
 /** Reads one allow-list. Returns one policy, or the faults of all lines and no policy. `file` is the name in faults and of the policy. */
 export function loadAllowList(
   text: string,
