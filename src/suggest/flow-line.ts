@@ -10,8 +10,8 @@ import type { Connection } from './needs.ts'
 export type FlowLine =
   | (Seen & { readonly kind: 'asked'; readonly name: string })
   | (Seen & { readonly kind: 'reached'; readonly connection: Connection })
-  /** Policy denied the query or packet, so no rule is suggested for it. */
-  | { readonly kind: 'denied'; readonly count: number }
+  /** Policy denied the query or packet, so no rule is suggested for it. `what`: the name, or the place of the packet. */
+  | { readonly kind: 'denied'; readonly count: number; readonly what: string }
   /** The daemon did not record `count` flows. */
   | { readonly kind: 'lost'; readonly count: number }
   /** The line shows nothing that a policy could allow for an endpoint. */
@@ -61,7 +61,7 @@ function read(members: Members): FlowLine {
   const count =
     members['count'] === undefined ? 1 : whole(members, 'count', Number.MAX_SAFE_INTEGER)
   if (kind === 'lost') return { kind, count }
-  if (DENIED.includes(kind)) return { kind: 'denied', count }
+  if (DENIED.includes(kind)) return { kind: 'denied', count, what: deniedIn(members) }
   if (OTHER.includes(kind) || members['endpoint'] === null) return { kind: 'other' }
   const seen = seenIn(members, count)
   if (kind === 'audit') return { kind: 'reached', ...seen, connection: connectionIn(members) }
@@ -77,6 +77,18 @@ function seenIn(members: Members, count: number): Seen {
   const endpoint = text(members, 'endpoint')
   const sighting = { count, first, last, endpoint, node }
   return { labels: texts(members, 'endpointLabels').toSorted(), sighting }
+}
+
+/** Returns the name that was asked, or the place of the packet with its first name. For notes only, so a missing member is no fault. */
+function deniedIn({ name, names, peer, port, protocol }: Members): string {
+  if (typeof name === 'string') return printable(name)
+  const first: unknown = Array.isArray(names) ? names.at(0) : undefined
+  const host = typeof first === 'string' ? first : typeof peer === 'string' ? peer : '?'
+  return printable(`${host} ${String(port)}/${String(protocol)}`)
+}
+
+function printable(text: string): string {
+  return text.replace(/\p{C}/gu, '?')
 }
 
 function connectionIn(members: Members): Connection {

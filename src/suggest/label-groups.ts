@@ -17,9 +17,14 @@ export interface Group {
   readonly needs: Needs
 }
 
+/** How many different denied names and places are remembered. */
+const DENIED_MAX = 8
+
 export class LabelGroups {
   /** Number of flows that a policy denied. */
   denied = 0
+  /** What these flows asked or reached, each once, up to a bound. */
+  readonly deniedOf = new Set<string>()
   /** Number of flows that were not recorded. */
   lost = 0
   /** Number of lines about endpoints that `only` does not select. */
@@ -44,6 +49,7 @@ export class LabelGroups {
     switch (line.kind) {
       case 'denied':
         this.denied += line.count
+        if (this.deniedOf.size < DENIED_MAX) this.deniedOf.add(line.what)
         break
       case 'lost':
         this.lost += line.count

@@ -1,5 +1,8 @@
 // `runPolicySuggest` runs `namegate policy suggest`. The command suggests policies from the recorded flows of one or more nodes.
 
+import { existsSync } from 'node:fs'
+import type { Client } from '../../client/client.ts'
+import type { Status } from '../../client/api-types.ts'
 import { InvalidInputError, type Fault } from '../../core/errors.ts'
 import { parseAddress } from '../../core/ip.ts'
 import type { Config } from '../../config/config.ts'
@@ -7,10 +10,11 @@ import { Guard } from '../../names/guard.ts'
 import { IdentityLabels } from '../../policy/identity-labels.ts'
 import { labelKeyFault, labelValueFault } from '../../policy/match/labels.ts'
 import { LabelGroups, type Group } from '../../suggest/label-groups.ts'
-import { isEmpty, suggest } from '../../suggest/suggest.ts'
+import { isEmpty, suggest, type Suggestion } from '../../suggest/suggest.ts'
 import { isStatus, openClient } from '../client.ts'
-import { CONFIG_FILES, findConfigFile, readConfig } from '../config-file.ts'
+import { namedConfigFile, readConfig } from '../config-file.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
+import type { PartOf } from '../fields.ts'
 import { judgesOf, WANTS_ALL } from './judge-needs.ts'
 import { readFlowFiles, readFlows, type GoodFlowLine } from './read-flows.ts'
 import { readWorld } from './read-world.ts'
@@ -19,7 +23,11 @@ import { printSuggestions, type Suggested } from './print-suggestions.ts'
 /** The default of --collapse. From this number of siblings on, the list of names would be too long to read. */
 const COLLAPSE_FROM = 64
 const WITHOUT_POLICIES =
-  'no --config and no --policies: names and addresses that policies allow already are suggested, too'
+  'the policies of this daemon are not known (give --config or --policies): what they allow already is suggested, too'
+/** How many names a note lists. */
+const SHOWN_MAX = 8
+const ASKED_ONLY =
+  'asked, but the flows have no connection to them, so no toFQDNs is suggested: connections are recorded only in audit, and only if no policy allows them'
 const FORMATS = ['policy', 'allow-list'] as const
 
 export async function runPolicySuggest(
@@ -41,14 +49,18 @@ export async function runPolicySuggest(
       `--format: found ${JSON.stringify(texts.get('format'))}, expected policy or allow-list`,
     )
   }
-  const config = await readConfig(texts.get('config'))
-  const paths = policiesOf(read, files.length > 0, config)
-  if (typeof paths === 'string') return wrong(paths)
-  const world = readWorld(read, paths)
+  // Checks the files that the options name, before the daemon is asked.
+  const given = readWorld(read, lists.get('policies') ?? [])
+  if (typeof given === 'string') return wrong(given)
+  const client = files.length > 0 ? undefined : await openClient(read)
+  const own = client === undefined ? read : await withDaemonsConfig(read, client)
+  const config = await readConfig(own.texts.get('config'))
+  const paths = policiesOf(own, config, files.length > 0)
+  const world = readWorld(own, paths)
   if (typeof world === 'string') return wrong(world)
   const groups = new LabelGroups(new IdentityLabels(config.endpoints.identityLabels), only)
   const notes =
-    files.length > 0 ? await readFiles(files, groups, output) : await readDaemon(read, groups)
+    client === undefined ? await readFiles(files, groups, output) : await readDaemon(client, groups)
   const { nodeAddresses } = world
   const { protectedPrefixes } = config.dns
   const guard = new Guard({ nodeAddresses, protectedPrefixes })
@@ -61,7 +73,8 @@ export async function runPolicySuggest(
     isGuarded: (address: string) => isGuarded(guard, address),
   } as const
   const all = groups.groups.map((group) => ({ group, suggestion: suggest(group.needs, options) }))
-  const blind = files.length === 0 && paths.length === 0 ? [WITHOUT_POLICIES] : []
+  const isBlind = files.length === 0 && paths.length === 0
+  const blind = isBlind ? [WITHOUT_POLICIES] : []
   for (const note of [...blind, ...notes, ...notesOf(groups, all)])
     output.stderr(`namegate: ${note}\n`)
   const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
@@ -73,19 +86,25 @@ export async function runPolicySuggest(
 }
 
 /**
- * Returns the paths of the policies that are in force. --policies names them. Without this option, --flows and --socket, they are the
- * policies of the daemon's config. Returns the fault as text if there is no config.
+ * Returns the same arguments with the configuration of the daemon whose flows are read, unless --config or the environment names one.
+ * Without a readable configuration, for example of a daemon on another host, returns the arguments as they are.
  */
+async function withDaemonsConfig(read: ParsedArguments, client: Client): Promise<ParsedArguments> {
+  if (namedConfigFile(read.texts.get('config')) !== undefined) return read
+  const { config }: PartOf<Status> = (await client.request('GET /v1/status')).value
+  if (typeof config !== 'string' || !existsSync(config)) return read
+  return { ...read, texts: new Map([...read.texts, ['config', config]]) }
+}
+
+/** Returns the paths of the policies that are in force: of --policies, else of the configuration if one is named. */
 function policiesOf(
   { lists, texts }: ParsedArguments,
-  hasFiles: boolean,
   config: Config,
-): readonly string[] | string {
+  hasFiles: boolean,
+): readonly string[] {
   const named = lists.get('policies') ?? []
-  if (named.length > 0 || hasFiles || texts.has('socket')) return named
-  if (findConfigFile(texts.get('config')) === undefined) {
-    return `found none of ${CONFIG_FILES.join(' and ')}: give --config FILE, the daemon's own, or --socket PATH with --policies PATH`
-  }
+  const isKnown = namedConfigFile(texts.get('config')) !== undefined
+  if (named.length > 0 || hasFiles || !isKnown) return named
   return config.policies.paths.map(({ path }) => path)
 }
 
@@ -100,8 +119,7 @@ async function readFiles(
 }
 
 /** Reads the flows of the daemon into `groups`. Returns no notes, because every line of a daemon is complete. */
-async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<readonly string[]> {
-  const client = await openClient(read)
+async function readDaemon(client: Client, groups: LabelGroups): Promise<readonly string[]> {
   const faults: Fault[] = []
   const take = (line: GoodFlowLine): void => groups.add(line)
   try {
@@ -127,10 +145,11 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly strin
     'flow was not recorded: something may be missing',
     'flows were not recorded: something may be missing',
   )
+  const which = `${[...groups.deniedOf].join(', ')}; to suggest them, record them in audit (namegate audit on)`
   note(
     denied,
-    'flow that policy denied is not suggested',
-    'flows that policy denied are not suggested',
+    `flow that policy denied is not suggested: ${which}`,
+    `flows that policy denied are not suggested: ${which}`,
   )
   note(others, 'line is about other endpoints', 'lines are about other endpoints')
   for (const { group, suggestion } of all) {
@@ -140,8 +159,22 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly strin
       notes.push(`no policy can select endpoints without labels: ${[...who].sort().join(', ')}`)
     }
   }
+  const unreached = all.flatMap(({ suggestion }) => neverReached(suggestion))
+  if (unreached.length > 0) {
+    const shown = unreached.slice(0, SHOWN_MAX)
+    const more = unreached.length - shown.length
+    notes.push(`${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}: ${ASKED_ONLY}`)
+  }
   if (all.every(({ suggestion }) => isEmpty(suggestion))) notes.push('nothing to suggest')
   return notes
+}
+
+/** Returns the names that the suggestion lets endpoints ask, and to which no rule of it opens a connection. */
+function neverReached({ asked, rules }: Suggestion): readonly string[] {
+  const reached = new Set(
+    rules.flatMap(({ peer }) => (peer.kind === 'names' ? peer.names.texts : [])),
+  )
+  return (asked?.names.texts ?? []).filter((name) => !reached.has(name))
 }
 
 /** Returns false for endpoints without labels, because a policy without labels would select every endpoint. */
