@@ -21,6 +21,8 @@ export const LINT_CODES = [
   'read-as',
   /** Names that can be asked over UDP but not over TCP, or over TCP but not over UDP. */
   'one-transport',
+  /** Names under `toFQDNs` that no rule lets the endpoints ask. */
+  'never-asked',
   /** A policy that selects none of the given endpoints, or a deny rule with a peer that selects no given endpoint or resource. */
   'selects-nothing',
 ] as const

@@ -10,6 +10,7 @@ import { lintDenies, lintRulePeers, lintSelector } from './selection.ts'
 import { lintShadows } from './shadow.ts'
 import { lintSiblings } from './siblings.ts'
 import { lintTransports } from './transports.ts'
+import { lintUnasked } from './unasked.ts'
 import type { NameList } from './written-names.ts'
 
 export interface LintInput {
@@ -22,6 +23,8 @@ export interface LintInput {
   readonly resources?: readonly (readonly string[])[]
   /** Recorded CNAME chains. Undefined when no chains were recorded. */
   readonly aliases: Aliases | undefined
+  /** The key `dns.without-rules`. Undefined when the configuration is not known. */
+  readonly withoutRules?: 'allow' | 'deny'
   /** True to report every pattern that has another meaning in some other policy engine, common patterns included. */
   readonly portable: boolean
   /** The policy loader's notes on text that a reader can easily misunderstand. */
@@ -30,7 +33,7 @@ export interface LintInput {
 
 /** Returns all findings, sorted by file name, line and column. */
 export function lint(input: LintInput): readonly Finding[] {
-  const { policies, names, endpoints, resources = [], aliases, notes } = input
+  const { policies, names, endpoints, resources = [], aliases, withoutRules, notes } = input
   return [
     ...notes.map(readAs),
     ...names.flatMap((list) => [...lintNames(list, input), ...lintSiblings(list)]),
@@ -39,6 +42,7 @@ export function lint(input: LintInput): readonly Finding[] {
     ...policies.flatMap(({ rules }) => rules.flatMap(lintRulePeers)),
     ...(endpoints === undefined ? [] : lintDenies(policies, [...endpoints, ...resources])),
     ...policies.flatMap(lintTransports),
+    ...(withoutRules === undefined ? [] : lintUnasked(policies, withoutRules)),
     ...lintShadows(policies),
   ].sort(compareFindings)
 }

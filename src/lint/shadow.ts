@@ -97,7 +97,7 @@ function overlaps(a: Parameters<typeof containsPrefix>[0], b: typeof a): boolean
 }
 
 /** Returns true if `wide` selects every endpoint that `narrow` selects. Compares only the text of the selectors. */
-function selectsAtLeast(wide: Policy, narrow: Policy): boolean {
+export function selectsAtLeast(wide: Policy, narrow: Policy): boolean {
   if (wide.namespace !== undefined && wide.namespace !== narrow.namespace) return false
   return isWeaker(wide.selector, narrow.selector)
 }

@@ -44,6 +44,7 @@ export function runPolicyLint(read: ParsedArguments, output: CommandOutput): num
       ({ labels }) => labels,
     ),
     aliases: chains === undefined ? undefined : readChains(chains),
+    withoutRules: config.dns.withoutRules,
     portable: read.flags.has('portable'),
     notes,
   })

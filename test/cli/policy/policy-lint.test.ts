@@ -32,7 +32,7 @@ test('policyLintCommand says with -o json what it says in words', async () => {
   assert.equal(code, 1)
   const rows: unknown = JSON.parse(out)
   assert.ok(Array.isArray(rows))
-  assert.deepEqual(rows[1], {
+  assert.deepEqual(rows[2], {
     file: EXAMPLE,
     line: 9,
     column: 7,
