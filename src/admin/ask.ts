@@ -5,6 +5,7 @@ import { TCP, UDP } from '../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
 import { fieldsOf } from './requests.ts'
 import type { AdminState } from './state.ts'
+import { noEndpoint } from './unknown-endpoint.ts'
 
 /** Octets of a query: at least header and question, at most the size of a UDP query without EDNS. */
 const QUERY_MIN = 17
@@ -37,7 +38,7 @@ export async function askBody(state: AdminState, body: unknown): Promise<AskAnsw
     return refused(400, `server: expected ${SOCKET_ADDRESS_FORM}`)
   }
   const endpoint = state.endpoints.registry.byName(name)
-  if (endpoint === undefined) return refused(404, `no endpoint is named ${JSON.stringify(name)}`)
+  if (endpoint === undefined) return refused(404, noEndpoint(state, name))
   return await new Promise((done) => {
     const isAsked = state.ask({ endpoint: endpoint.id, query, protocol, server }, (answer) => {
       done({ kind: 'ok', value: { answer: answer === undefined ? null : inBase64(answer, query) } })

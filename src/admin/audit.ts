@@ -4,6 +4,7 @@ import type { AuditResultShape } from './document/shapes.ts'
 import type { Problem } from './problems.ts'
 import { parseAudit } from './requests.ts'
 import type { AdminState } from './state.ts'
+import { noEndpoint } from './unknown-endpoint.ts'
 
 export type AuditAnswer =
   | { readonly kind: 'ok'; readonly value: AuditResultShape }
@@ -17,7 +18,7 @@ export function auditBody(state: AdminState, body: unknown): AuditAnswer {
   const result = state.setAudit(scope, on)
   if (result.kind !== 'ok') {
     const name = scope.kind === 'endpoint' ? scope.name : ''
-    return problem('unknown-endpoint', `no endpoint is named ${JSON.stringify(name)}`)
+    return problem('unknown-endpoint', noEndpoint(state, name))
   }
   const fault = state.kept?.use.settingsFault
   return fault === undefined

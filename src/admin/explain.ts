@@ -7,6 +7,7 @@ import { readQuestion, type QuestionTexts } from '../explain/read-question.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { fieldsOf } from './requests.ts'
 import type { AdminState } from './state.ts'
+import { noEndpoint } from './unknown-endpoint.ts'
 
 export type ExplainAnswer =
   | { readonly kind: 'ok'; readonly value: Explanation }
@@ -31,9 +32,7 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
   const asked = readQuestion(question)
   if (asked.kind === 'bad') return refused(400, `${asked.field}: ${asked.reason}`)
   const endpoint = state.endpoints.registry.byName(name)
-  if (endpoint === undefined) {
-    return refused(404, `no endpoint is named ${JSON.stringify(name)}`)
-  }
+  if (endpoint === undefined) return refused(404, noEndpoint(state, name))
   const asker = askerOf(state, endpoint)
   const found = explain(state, asker, asked.question)
   return found === undefined

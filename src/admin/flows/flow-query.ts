@@ -7,6 +7,7 @@ import { FILTER_PARAMETERS, filterTexts, readFlowFilter } from './flow-filter.ts
 import type { FlowQuery } from './flow-stream.ts'
 import type { Parsed } from '../requests.ts'
 import type { AdminState } from '../state.ts'
+import { noEndpoint } from '../unknown-endpoint.ts'
 
 const PARAMETERS: readonly string[] = ['follow', 'last', 'since', ...FILTER_PARAMETERS]
 
@@ -35,15 +36,11 @@ export function readFlowQuery(state: AdminState, query: URLSearchParams): Parsed
 
 /** Returns a text about the first name that no endpoint has. Undefined if every name belongs to an endpoint. */
 export function strangerIn(
-  { endpoints: { registry } }: Pick<AdminState, 'endpoints'>,
+  state: Pick<AdminState, 'endpoints'>,
   names: readonly string[],
 ): string | undefined {
-  const stranger = names.find((name) => registry.byName(name) === undefined)
-  if (stranger === undefined) return undefined
-  const known = [...registry].map(({ name }) => name)
-  const meant = nearest(stranger, known)
-  const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-  return `no endpoint is named ${JSON.stringify(stranger)}${hint}`
+  const stranger = names.find((name) => state.endpoints.registry.byName(name) === undefined)
+  return stranger === undefined ? undefined : noEndpoint(state, stranger)
 }
 
 function unknownParameter(name: string): string {
