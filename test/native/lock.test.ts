@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { UnavailableError } from '../../src/core/errors.ts'
-import { takeLock } from '../../src/native/lock.ts'
+import { removeFreeLock, takeLock } from '../../src/native/lock.ts'
 import { nativeFile } from '../../src/native/native-files.ts'
 import { loadPosix } from '../../src/native/native.ts'
 
@@ -18,6 +18,29 @@ const HOLDER = `
   const { takeLock } = await import('./src/native/lock.ts')
   console.log(takeLock(loadPosix(), process.env.LOCK, process.pid).kind)
   setInterval(() => undefined, 1000)
+`
+
+/** Takes the lock again and again, and says how often, and how often another process had it at the same time. */
+const TAKER = `
+  const { openSync, closeSync, unlinkSync } = await import('node:fs')
+  const { loadPosix } = await import('./src/native/native.ts')
+  const { removeFreeLock, takeLock } = await import('./src/native/lock.ts')
+  const [posix, path] = [loadPosix(), process.env.LOCK]
+  let [taken, both] = [0, 0]
+  for (const end = Date.now() + 1500; Date.now() < end;) {
+    const lock = takeLock(posix, path, process.pid)
+    if (lock.kind !== 'held') continue
+    taken++
+    try {
+      closeSync(openSync(path + '.inside', 'wx'))
+      unlinkSync(path + '.inside')
+    } catch {
+      both++
+    }
+    lock.release()
+    removeFreeLock(posix, path)
+  }
+  console.log(JSON.stringify({ taken, both }))
 `
 
 describe('takeLock', { skip }, () => {
@@ -68,4 +91,31 @@ describe('takeLock', { skip }, () => {
       },
     )
   })
+
+  test('removeFreeLock removes a file that no process holds, and no other', () =>
+    withFolder((path) => {
+      const posix = loadPosix()
+      const held = takeLock(posix, path, 1)
+      assert.ok(held.kind === 'held')
+      removeFreeLock(posix, path)
+      assert.ok(existsSync(path))
+      assert.equal(takeLock(posix, path, 2).kind, 'taken')
+      held.release()
+      removeFreeLock(posix, path)
+      assert.equal(existsSync(path), false)
+    }))
+
+  test('takeLock gives the lock to one at a time while its file is removed again and again', () =>
+    withFolder(async (path) => {
+      const args = ['--import', 'tsx', '--input-type=module', '-e', TAKER]
+      const env = { ...process.env, LOCK: path }
+      const said = await Promise.all(
+        [1, 2].map(async () => {
+          const taker = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+          const chunks: unknown[] = await once(taker.stdout, 'data')
+          return JSON.parse(String(chunks[0])) as { readonly taken: number; readonly both: number }
+        }),
+      )
+      for (const { taken, both } of said) assert.ok(taken > 10 && both === 0, JSON.stringify(said))
+    }))
 })
