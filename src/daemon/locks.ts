@@ -13,6 +13,7 @@ import {
   interceptionLockFile,
   lockOrFail,
   pinLockFile,
+  removeFreeLocks,
   tableLockFile,
   type LockTexts,
 } from '../state/lock.ts'
@@ -71,7 +72,10 @@ export class Locks {
 
   release(): void {
     this.folder?.release()
-    for (const { release } of this.#held.splice(0)) release()
+    const held = this.#held.splice(0)
+    for (const { release } of held) release()
+    // A successor holds the locks that it was given, so their files stay.
+    if (held.length > 0) removeFreeLocks(loadPosix())
   }
 }
 

@@ -1,8 +1,8 @@
 // A lock is an exclusive flock(2) on a file that names its holder. The kernel releases the lock when the process ends in any way,
 // so a stale file never blocks. state/lock.ts lists the lock files.
 
-import { fstatSync, ftruncateSync, readFileSync, statSync, writeSync } from 'node:fs'
-import { UnavailableError } from '../core/errors.ts'
+import { fstatSync, ftruncateSync, readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { errnoName, type Posix } from './native.ts'
 
 export interface HeldLock {
@@ -24,9 +24,16 @@ interface Holder {
 const EWOULDBLOCK = -11
 const EACCES = -13
 
-/** Takes the lock if it is free; never waits. The file remains after the lock is released. */
+/** How often the lock is taken on a new file, because another process removed the file after it was opened. */
+const REMOVED_MAX = 8
+
+/** Takes the lock if it is free; never waits. The file remains after the lock is released, until `removeFreeLock`. */
 export function takeLock(posix: Posix, path: string, pid: number, about = ''): LockResult {
-  const fd = posix.lock(path)
+  let fd = posix.lock(path)
+  for (let n = 0; n < REMOVED_MAX && fd >= 0 && !isLockAt(fd, path); n++) {
+    posix.closeFd(fd)
+    fd = posix.lock(path)
+  }
   if (fd === EWOULDBLOCK) return { kind: 'taken', ...readHolder(path) }
   if (fd < 0) {
     const remedy = fd === EACCES ? ': run as root, or as the user whose it is' : ''
@@ -36,6 +43,20 @@ export function takeLock(posix: Posix, path: string, pid: number, about = ''): L
   }
   note(fd, pid, about)
   return { kind: 'held', descriptor: fd, release: () => posix.closeFd(fd) }
+}
+
+/**
+ * Removes the file of a lock that no process holds. The file goes while this process holds the lock. A process that opened the file before
+ * finds in `takeLock` that its file is gone, and takes the lock on a new one. So two processes never hold the lock on two files.
+ */
+export function removeFreeLock(posix: Posix, path: string): void {
+  const fd = posix.lock(path)
+  if (fd < 0) return
+  try {
+    if (isLockAt(fd, path)) unlinkSync(path)
+  } finally {
+    posix.closeFd(fd)
+  }
 }
 
 /** True if `fd`, which another process opened, is the lock at `path`. Then it writes this process's id into the file. */
@@ -62,7 +83,17 @@ function note(fd: number, pid: number, about: string): void {
 }
 
 function readHolder(path: string): Holder {
-  const [pid = '', about = ''] = readFileSync(path, 'utf8').trim().split('\n')
+  const [pid = '', about = ''] = textIn(path).trim().split('\n')
   const holder = /^[0-9]{1,10}$/.test(pid) ? Number(pid) : undefined
   return about === '' ? { holder } : { holder, about }
+}
+
+/** The text of the file. Empty if the holder was a process that removed the file (`removeFreeLock`). */
+function textIn(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return ''
+    throw error
+  }
 }

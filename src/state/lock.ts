@@ -3,11 +3,19 @@
 // the process that holds the lock.
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
-import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
+import { removeFreeLock, takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import { loadPosix, type Posix } from '../native/native.ts'
 import { makeFolder } from './files/disk.ts'
 
@@ -15,6 +23,8 @@ const FOLDER = '/run/namegate'
 const EWOULDBLOCK = -11
 const PAUSE_MS = 20
 const TRIES_MAX = 500
+/** How often a daemon tries a taken lock again. A process that removes lock files holds each for less than a millisecond. */
+const AGAIN_MAX = 2
 /** Error codes of the system when a file is in the place of a folder. */
 const FILE_IN_THE_WAY: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR'])
 
@@ -56,7 +66,35 @@ function namespaceLockFile(what: string): string {
     accessSync(existsSync(FOLDER) ? FOLDER : dirname(FOLDER), constants.W_OK)
     return join(FOLDER, name)
   } catch {
-    return join(tmpdir(), `namegate-${process.getuid?.() ?? 0}`, name)
+    return join(userFolder(), name)
+  }
+}
+
+function userFolder(): string {
+  return join(tmpdir(), `namegate-${process.getuid?.() ?? 0}`)
+}
+
+/**
+ * Removes the lock files that no process holds. Each network namespace and pin path has lock files of its own, so without this they would
+ * become more and more. A daemon calls this when it has released its locks, and `intercept up` and `down` when they are done.
+ */
+export function removeFreeLocks(posix: Posix): void {
+  for (const folder of [FOLDER, userFolder()]) {
+    for (const name of lockFilesIn(folder)) {
+      try {
+        removeFreeLock(posix, join(folder, name))
+      } catch {
+        // Another process removed the file, or this user must not. The file does no harm.
+      }
+    }
+  }
+}
+
+function lockFilesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.lock'))
+  } catch {
+    return []
   }
 }
 
@@ -70,7 +108,11 @@ export function lockOrFail(
   what: string,
   { act = 'start', about = '', otherwise = 'use another one' }: LockTexts = {},
 ): HeldLock {
-  const result = tryLock(posix, file, what, about)
+  let result = tryLock(posix, file, what, about)
+  for (let n = 0; n < AGAIN_MAX && result.kind === 'taken'; n++) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+    result = tryLock(posix, file, what, about)
+  }
   if (result.kind === 'held') return result
   const config = result.about === undefined ? '' : ` (config ${result.about})`
   const owner = `the namegate with pid ${result.holder ?? 'unknown'}${config}`

@@ -10,7 +10,7 @@ import type { Config } from '../../config/config.ts'
 import { ownAddresses, systemResolvers } from '../../config/machine.ts'
 import { resolveUpstreams } from '../../config/upstreams.ts'
 import { iptablesText } from '../../intercept/iptables-text.ts'
-import { withInterceptLock } from '../../state/lock.ts'
+import { removeFreeLocks, withInterceptLock } from '../../state/lock.ts'
 import { installScript, TABLE } from '../../intercept/nft-script.ts'
 import type { InterceptPlan } from '../../intercept/plan.ts'
 import { routingSteps } from '../../intercept/routing.ts'
@@ -220,7 +220,12 @@ async function alone<T>(work: () => Promise<T>): Promise<T> {
   const pause = async (ms: number): Promise<void> => {
     await Promise.resolve(Atomics.wait(sleeper, 0, 0, ms))
   }
-  return await withInterceptLock(loadPosix(), pause, work)
+  const posix = loadPosix()
+  try {
+    return await withInterceptLock(posix, pause, work)
+  } finally {
+    removeFreeLocks(posix)
+  }
 }
 
 /** Returns a text such as `tproxy to port 10053 from lxc*, redirect to port 5300`. */
