@@ -140,8 +140,30 @@ test('Daemon starts over a broken policy file with what was in force last, and t
     assert.match(await lab.verdict('a.good.test'), /^REFUSED/)
     assert.equal(lab.daemon.sources.policyFiles[0]?.state, 'in-force')
     assert.equal(keptText(state, lab), policy('*.other.test'))
+    assert.equal(repairs(lab).length, 1)
   })
 })
+
+test('Daemon logs that a broken file is in force again, also when nothing changes by it', async () => {
+  await withLab(options(new MemoryState(), { now: GOOD }), async (lab) => {
+    for (const [text, count, why] of [
+      [BROKEN, 0, 'a fault'],
+      [`${BROKEN}# still`, 0, 'another fault'],
+      [GOOD, 1, 'the text from before'],
+      [policy('*.other.test'), 1, 'an ordinary change'],
+    ] as const) {
+      lab.write('policy.yaml', text)
+      await lab.pass(200)
+      await lab.pass(200)
+      assert.equal(repairs(lab).length, count, why)
+    }
+    assert.match(repairs(lab).join(), /policy\.yaml/)
+  })
+})
+
+function repairs(lab: DaemonLab): readonly string[] {
+  return lab.logged.filter((line) => line.includes('in force again'))
+}
 
 const REFUSED: readonly (readonly [reason: string, before: Before])[] = [
   ['nothing was kept', { now: BROKEN }],
