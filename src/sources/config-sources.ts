@@ -52,6 +52,8 @@ export class ConfigSources {
   #refusal: readonly Fault[] = []
   /** The faults of the last change, which are logged. */
   #reported: ReadonlySet<string> = new Set()
+  /** The files that were reported for their faults and are not in force again. */
+  #faulty: ReadonlySet<string> = new Set()
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
   /** True after endpoints were put in force once. */
@@ -204,16 +206,34 @@ export class ConfigSources {
     this.#refusal = this.#boundFaults()
     for (const fault of this.#refusal)
       this.#options.log.warn({ fault: formatFault(fault) }, PAST_BOUND)
-    if (!this.isRefused) this.#applyAndReport()
+    if (this.isRefused) return
+    this.#applyAndReport()
+    this.#reportRepaired()
   }
 
   /** Logs each fault when it is found. A fault that stays is not logged again. */
   #reportFaults(message: string): void {
-    const faults = [...this.#files.policies.faults, ...this.recordFaults].map(formatFault)
-    for (const fault of faults) {
+    const faults = this.#faults
+    const texts = faults.map(formatFault)
+    for (const fault of texts) {
       if (!this.#reported.has(fault)) this.#options.log.warn({ fault }, message)
     }
-    this.#reported = new Set(faults)
+    this.#reported = new Set(texts)
+    this.#faulty = new Set([...this.#faulty, ...faults.map(({ position }) => position.file)])
+  }
+
+  /** Logs each file that had faults and has none now. A file that was removed is not logged here. */
+  #reportRepaired(): void {
+    const still = new Set(this.#faults.map(({ position }) => position.file))
+    for (const path of this.#faulty) {
+      if (still.has(path) || !this.#files.has(path)) continue
+      this.#options.log.info({ path }, 'file has no fault any more: in force again')
+    }
+    this.#faulty = still
+  }
+
+  get #faults(): readonly Fault[] {
+    return [...this.#files.policies.faults, ...this.recordFaults]
   }
 
   /** Puts the proposals in force, and reports endpoints that thereby lost their last policy. */

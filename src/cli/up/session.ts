@@ -15,6 +15,7 @@ import { clientOf } from '../client.ts'
 import { EXIT_NEGATIVE, EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from '../command.ts'
 import { runIn } from './network.ts'
 import { Refusals } from './refusals.ts'
+import type { WatchedList } from './watched-list.ts'
 
 export interface SessionOptions {
   /** Path of the network namespace in which the daemon runs. Undefined for that of this process. */
@@ -24,6 +25,8 @@ export interface SessionOptions {
   /** The eBPF pins of the daemon. Undefined for a daemon with nftables. */
   readonly pinPath: string | undefined
   readonly isAudited: boolean
+  /** The list to which refusals propose a line. */
+  readonly list: WatchedList
   readonly output: CommandOutput
   /** Called once, when the daemon enforces policy. `seconds`: since the start of this process. */
   readonly onReady: (seconds: number) => void
@@ -169,8 +172,8 @@ class ChildDaemon {
   }
 }
 
-/** Lines of the daemon's log that report no problem. */
-const ROUTINE = /^\[[^\]]*\] (?:INFO|DEBUG|TRACE)\b/
+/** Lines of the daemon's log that report neither a problem nor its end. */
+const ROUTINE = /^\[[^\]]*\] (?:INFO|DEBUG|TRACE)\b(?!.*in force again)/
 
 function commandIn(namespace: string | undefined, args: readonly string[]): readonly string[] {
   const words = namespace === undefined ? [] : ['nsenter', `--net=${namespace}`, '--']
@@ -214,7 +217,7 @@ async function pause(ms: number): Promise<void> {
 /** Prints refusals until `end`. */
 async function printRefusals(options: SessionOptions, end: Promise<void>): Promise<void> {
   const { output } = options
-  const refusals = new Refusals(options.isAudited)
+  const refusals = new Refusals(options)
   const more = systemClock.every(REPEATED_MS, () => {
     for (const line of refusals.repeated()) output.stdout(`${line}\n`)
   })

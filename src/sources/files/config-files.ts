@@ -110,6 +110,11 @@ export class ConfigFiles {
     return this.all.flatMap(({ missingFiles }) => missingFiles)
   }
 
+  /** True if there is a source file at this path. */
+  has(path: string): boolean {
+    return this.all.some((files) => files.standingOf(path) !== 'gone')
+  }
+
   /** Reads every file. Returns the faults that no last good text makes up for. */
   load(): readonly Fault[] {
     return this.all.flatMap((files) => files.loadAll())
