@@ -14,6 +14,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { givenSocket } from '../config-file.ts'
+import { checkEnforcement } from '../doctor/enforcement.ts'
 import type { Check, Examined, Finding, Result } from '../doctor/finding.ts'
 import { checkFirewall, checkRouting } from '../doctor/firewall.ts'
 import { checkPinPath, checkSocketFolder, checkStateFolder } from '../doctor/folders.ts'
@@ -42,6 +43,7 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ['features', checkFeatures],
   ['cgroup v2', checkCgroups],
   ['privileges', checkPrivileges],
+  ['enforcement', checkEnforcement],
   ['firewall', checkFirewall],
   ['routing', checkRouting],
   ['ports', checkPorts],

@@ -1,7 +1,10 @@
 // `runStatus` runs `namegate status`. The command prints the state of the daemon, as text for people or as JSON.
 
 import type { Status } from '../../client/api-types.ts'
+import { ConnectionError } from '../../client/connection-error.ts'
 import { systemClock } from '../../core/clock.ts'
+import { UnavailableError } from '../../core/errors.ts'
+import { toolRunner } from '../../intercept/tools.ts'
 import { openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
@@ -10,6 +13,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
+import { readConfig } from '../config-file.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { relativeTime } from '../relative-time.ts'
 import { styleOf, type Look, type Style } from '../style.ts'
@@ -28,7 +32,7 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
   if (read.positionals.length > 0) return read.wrong('status takes no argument')
   const style = styleOf(read, output)
   if (typeof style === 'string') return read.wrong(style)
-  const status: PartOf<Status> = (await (await openClient(read)).request('GET /v1/status')).value
+  const status = await statusOf(read)
   const { terminal } = output
   const now = systemClock.wall()
   const time = (text: string): string => (terminal === undefined ? text : relativeTime(text, now))
@@ -39,6 +43,23 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
   )
   return read.flags.has('ready') && status.ready !== true ? EXIT_NEGATIVE : EXIT_OK
 }
+
+/** Throws UnavailableError if no daemon runs. It names rules that a dead daemon left in force, because they still restrict workloads. */
+async function statusOf(read: ParsedArguments): Promise<PartOf<Status>> {
+  try {
+    return (await (await openClient(read)).request('GET /v1/status')).value
+  } catch (error) {
+    if (!(error instanceof ConnectionError) || error.failure !== 'absent') throw error
+    const { findAbandoned } = await import('../abandoned.ts')
+    const config = await readConfig(read.texts.get('config'))
+    const found = await findAbandoned(toolRunner(TOOL_MS), config)
+    const lines = found.map((each) => `\n  ${each.found}: ${each.remedy}`)
+    throw new UnavailableError(`${error.message}${lines.join('')}`, { cause: error })
+  }
+}
+
+/** How long nft can take. */
+const TOOL_MS = 3000
 
 type Line = readonly [name: string, value: string, look?: Look | undefined]
 

@@ -1,0 +1,160 @@
+// `findAbandoned` finds enforcement and interception that a daemon left in the kernel when it died or ended, and that no daemon holds now.
+// The workloads then stay as restricted as before, and can ask no name. It looks at the daemons of `namegate up`, whose configurations are
+// in /run/namegate, at the pins in bpffs, and at the tables of this network namespace. It changes nothing.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
+import { hasPins } from '../daemon/noted-pins.ts'
+import { TABLE as ENFORCEMENT } from '../datapath/nftables/rules/layout.ts'
+import { TABLE as INTERCEPTION } from '../intercept/nft-script.ts'
+import type { RunTool } from '../intercept/tools.ts'
+import { isBuilt } from '../native/native.ts'
+import { interceptionLockFile, isLockFree, pinLockFile, tableLockFile } from '../state/lock.ts'
+import { isListening } from './find-daemon.ts'
+import { program } from './program.ts'
+import { shellWord } from './shell-word.ts'
+import { CONFIG_FILE } from './up/files.ts'
+import { runIn } from './up/network.ts'
+
+export interface Abandoned {
+  /** What is in force, and whose it was. */
+  readonly found: string
+  /** Commands that continue or remove it. */
+  readonly remedy: string
+}
+
+/** The folder with a folder `up-NAME` for each workload of `namegate up`. */
+const RUN = '/run/namegate'
+
+/** `config`: of the daemon that this host should run. */
+export async function findAbandoned(
+  run: RunTool,
+  config: Pick<Config, 'file' | 'datapath'>,
+): Promise<readonly Abandoned[]> {
+  if (!isBuilt('posix')) return []
+  const dead = deadRuns()
+  const runs = (await Promise.all(dead.map(async (each) => await leftBy(each, run)))).flat()
+  const known = new Set(dead.map(({ pinPath }) => pinPath))
+  const pins = pinPaths(config).filter(
+    (path) => !known.has(path) && hasPins(path) && isLockFree(pinLockFile(path)),
+  )
+  // A daemon of `up` outside a namespace had the tables of this one. Its remedy removes them.
+  const tables = runs.some(({ isInside }) => !isInside) ? [] : await freeTables(run)
+  const parts = [...pins.map((path) => `eBPF programs (pins in ${path})`), ...tables]
+  const isOwn = existsSync(config.file) && pins.every((path) => path === config.datapath.pinPath)
+  return parts.length === 0 ? runs : [...runs, ofDaemon(parts, isOwn ? config.file : undefined)]
+}
+
+/** The tables of this network namespace for which no process holds the lock. */
+async function freeTables(run: RunTool): Promise<readonly string[]> {
+  const places = [
+    [tableLockFile(), ENFORCEMENT, 'nftables rules'],
+    [interceptionLockFile(), INTERCEPTION, 'rules of interception'],
+  ] as const
+  const found = await Promise.all(
+    places.map(async ([lock, table, words]) => {
+      const isLeft = isLockFree(lock) && (await isTable(run, undefined, table))
+      return isLeft ? [`${words} (table inet ${table})`] : []
+    }),
+  )
+  return found.flat()
+}
+
+/** A daemon of `namegate up` that does not run, by its configuration. */
+interface DeadRun {
+  readonly config: string
+  /** The command line of `up`. */
+  readonly made: string
+  /** Path of the network namespace in which the daemon ran. Undefined for that of the host. */
+  readonly namespace: string | undefined
+  readonly pinPath: string | undefined
+}
+
+function deadRuns(): readonly DeadRun[] {
+  return foldersIn(RUN)
+    .filter((name) => name.startsWith('up-'))
+    .flatMap((name) => {
+      const config = join(RUN, name, CONFIG_FILE)
+      const text = textIn(config)
+      const made = /^# Made by: (?:namegate )?(.*)$/m.exec(text)?.[1]
+      if (made === undefined) return []
+      const namespace = /^# Run it inside the namespace: nsenter --net=(\S+) /m.exec(text)?.[1]
+      const pinPath = /pin-path: "?([^\s"}]+)/.exec(text)?.[1]
+      return [{ config, made, namespace, pinPath }]
+    })
+}
+
+interface LeftByRun extends Abandoned {
+  /** True if the rules are in a network namespace of their own. */
+  readonly isInside: boolean
+}
+
+async function leftBy(
+  { config, made, namespace, pinPath }: DeadRun,
+  run: RunTool,
+): Promise<readonly LeftByRun[]> {
+  if (await isListening(join(dirname(config), 'admin.sock'))) return []
+  const isPinned = pinPath !== undefined && hasPins(pinPath)
+  const isThere =
+    isPinned ||
+    (await isTable(run, namespace, ENFORCEMENT)) ||
+    (await isTable(run, namespace, INTERCEPTION))
+  if (!isThere) return []
+  const isInside = namespace !== undefined
+  const inside = isInside ? `nsenter --net=${namespace} ` : ''
+  const command = `${program()} ${made}`
+  const found = `the rules of '${command}' are in force, and its daemon is dead`
+  const again = `run it again, and Ctrl-C then removes the rules: ${command}`
+  return [{ isInside, found, remedy: remedyOf(again, inside, shellWord(config)) }]
+}
+
+/** `file`: the configuration of the daemon whose rules these are. Undefined if it is not known. */
+function ofDaemon(parts: readonly string[], file: string | undefined): Abandoned {
+  const config = file === undefined ? 'FILE' : shellWord(file)
+  const again = `start the daemon: ${program()} run --config ${config} (or systemctl start namegate)`
+  const whose = file === undefined ? ' (FILE: the configuration of the daemon that made them)' : ''
+  return {
+    found: `${parts.join(' and ')} in force, and no daemon runs: workloads can ask no name`,
+    remedy: `${remedyOf(again, '', config)}${whose}`,
+  }
+}
+
+function remedyOf(continued: string, inside: string, config: string): string {
+  const end = `${inside}${program()}`
+  return (
+    `to continue, ${continued}; to remove the rules: ` +
+    `${end} datapath detach --config ${config}; ${end} intercept down --config ${config}`
+  )
+}
+
+/** Other pins can belong to a daemon in a container, whose locks cannot be seen from here. */
+function pinPaths({ datapath }: Pick<Config, 'datapath'>): readonly string[] {
+  return [...new Set([...(datapath.kind === 'ebpf' ? [datapath.pinPath] : []), DEFAULT_PIN_PATH])]
+}
+
+async function isTable(
+  run: RunTool,
+  namespace: string | undefined,
+  name: string,
+): Promise<boolean> {
+  const command = ['nft', '-t', 'list', 'table', 'inet', name]
+  return (await runIn(run, namespace, command)).code === 0
+}
+
+function foldersIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function textIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
