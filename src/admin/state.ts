@@ -124,6 +124,8 @@ export interface AdminState {
   readonly clock: Clock
   /** For example `0.1.0`. */
   readonly version: string
+  /** Absolute path of the configuration. Undefined for a daemon without a file. */
+  readonly configFile?: string | undefined
   /** Time of the start, in wall-clock milliseconds. */
   readonly startedAt: number
   readonly core: CoreState

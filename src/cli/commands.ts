@@ -15,7 +15,7 @@ import {
 import { ASK, AUDIT, FLOWS, GET, KUBERNETES, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
 import { EXEC } from './definitions/exec.ts'
 import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
-import { EXPLAIN, TOP } from './definitions/observe.ts'
+import { EXPLAIN, PAGE, TOP } from './definitions/observe.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
 import { INIT, UP } from './definitions/up.ts'
@@ -103,6 +103,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   STATUS,
   FLOWS,
   TOP,
+  PAGE,
   INTERCEPT,
   AUDIT,
   DATAPATH,

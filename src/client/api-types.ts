@@ -136,6 +136,8 @@ export type Status = {
   readonly ready: boolean
   readonly notReady: readonly string[]
   readonly version: string
+  /** Path of the configuration file. Null without a file. */
+  readonly config: string | null
   readonly started: string
   readonly pid: number
   readonly mode: 'enforce' | 'audit' | 'bypass'
@@ -304,6 +306,11 @@ export type Explanation = {
     readonly file: string
     readonly line: number
     readonly missing: string
+  } | null
+  /** A line that would allow what was asked, and the allow-list to add it to. */
+  readonly add: {
+    readonly file: string
+    readonly text: string
   } | null
   readonly notes: readonly string[]
 }

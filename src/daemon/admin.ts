@@ -1,5 +1,7 @@
 // Connects the daemon with the admin API, `status` and metrics. Every field reads one part of the daemon.
 
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { newPageCounts } from '../admin/page/counts.ts'
 import { Page } from '../admin/page/page.ts'
 import type { AdminState } from '../admin/state.ts'
@@ -63,6 +65,7 @@ export function makeDaemonAdmin(
     ...parts,
     version: VERSION,
     cluster: daemon.cluster,
+    configFile: existsSync(daemon.config.file) ? resolve(daemon.config.file) : undefined,
     clock,
     startedAt: clock.wall(),
     flows,

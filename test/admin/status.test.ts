@@ -10,6 +10,7 @@ const WELL = {
   ready: true,
   notReady: [],
   version: '1.2.3',
+  config: null,
   started: '2026-01-02T03:04:05.000Z',
   pid: process.pid,
   mode: 'enforce',

@@ -30,6 +30,7 @@ const STATUS: Examples['Status'] = {
   ready: true,
   notReady: [],
   version: '0.1.0',
+  config: '/etc/namegate/namegate.yaml',
   started: TIME,
   pid: 812,
   mode: 'enforce',
@@ -90,6 +91,7 @@ const EXPLANATION: Examples['Explanation'] = {
   labels: [],
   default: { egress: 'deny', policies: ['default/shop'], audited: [] },
   nearest: null,
+  add: null,
   notes: [],
 }
 

@@ -133,6 +133,7 @@ const status = shape({
   ready: flag,
   notReady: texts,
   version: text,
+  config: text.nullable().describe('Path of the configuration file. Null without a file'),
   started: time,
   pid: whole,
   mode: mode,
@@ -216,6 +217,9 @@ const explanation = shape({
   labels: texts,
   default: shape({ egress: text, policies: texts, audited: texts }),
   nearest: shape({ policy: text, file: text, line: whole, missing: text }).nullable(),
+  add: shape({ file: text, text })
+    .nullable()
+    .describe('A line that would allow what was asked, and the allow-list to add it to'),
   notes: texts,
 })
 

@@ -13,7 +13,8 @@ import { systemClock } from '../../core/clock.ts'
 import { listenOnPort } from '../listen.ts'
 import { foreignStatus, type OwnOrigin } from './foreign.ts'
 import { Guesses } from './guesses.ts'
-import { partsOf, type Page } from './page.ts'
+import type { PageCounts } from './counts.ts'
+import { partsOf } from './page.ts'
 import { Sessions } from './sessions.ts'
 
 const CONNECTIONS_MAX = 128
@@ -23,9 +24,20 @@ const TOKEN_MIN = 16
 
 export type PageConfig = NonNullable<Config['admin']['page']>
 
+/** The page that a server serves: of this process (page.ts), or of a daemon behind a socket. */
+export interface ServedPage {
+  readonly counts: PageCounts
+  answer(request: IncomingMessage, response: ServerResponse, mayWrite: boolean): Promise<boolean>
+  signIn(response: ServerResponse, status: number): Promise<void>
+}
+
 export interface PageServerOptions {
-  readonly page: Page
+  readonly page: ServedPage
   readonly config: PageConfig
+  /** The token. Without it, `config` names the file of the token. */
+  readonly token?: string
+  /** What names the address, for the error that it is taken. */
+  readonly named?: string
   readonly onError: (error: unknown) => void
 }
 
@@ -49,9 +61,9 @@ export class PageServer {
   /** Reads the token and the certificate, and listens. Rejects with UnavailableError that names the remedy. */
   async start(): Promise<void> {
     const { address, tokenFile, tls } = this.#options.config
-    if (tokenFile !== undefined) {
-      this.#sessions = new Sessions(readToken(tokenFile), tls !== undefined, systemClock)
-    }
+    const token =
+      this.#options.token ?? (tokenFile === undefined ? undefined : readToken(tokenFile))
+    if (token !== undefined) this.#sessions = new Sessions(token, tls !== undefined, systemClock)
     const server = tls === undefined ? createServer() : this.#secureServer(tls)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       response.on('error', () => undefined)
@@ -62,7 +74,12 @@ export class PageServer {
     server.headersTimeout = REQUEST_MS
     this.#server = server
     const host = formatAddress(address.family, address.octets)
-    this.#port = await listenOnPort(server, host, address.port, 'admin.page.address')
+    this.#port = await listenOnPort(
+      server,
+      host,
+      address.port,
+      this.#options.named ?? 'admin.page.address',
+    )
   }
 
   async stop(): Promise<void> {

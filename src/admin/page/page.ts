@@ -1,7 +1,6 @@
 // Answers the requests of the web page: its files, the live lines, searches, lists, and explanations. The only request that changes something
 // turns audit of an endpoint on or off, and only a caller with `mayWrite` allows it. The admin socket and the page's own TCP server share one Page, so the bounds hold for both together.
 
-import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AdminState } from '../state.ts'
 import { auditBody } from '../audit.ts'
@@ -14,33 +13,11 @@ import { policyRows } from '../views/policies.ts'
 import type { PageCounts } from './counts.ts'
 import { explore, SEARCH_MAX } from './explore.ts'
 import { PageFiles, type PageFile } from './files.ts'
+import { HEADERS } from './headers.ts'
 import { Live } from './live.ts'
+import { sendSignIn } from './sign-in.ts'
 
 const SEARCHES_MAX = 4
-
-/** What a browser may do with the page: load its own files, and talk to this server. No inline script and no text as script. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
-
-const HEADERS = {
-  'content-security-policy': POLICY,
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  // With no-referrer, a browser would send `Origin: null` with the form.
-  'referrer-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-} as const
 
 export class Page {
   readonly counts: PageCounts
@@ -84,17 +61,8 @@ export class Page {
     return true
   }
 
-  /** Sends the form that asks for the token. Its style stands in the file, because no other file goes to a client without the token. */
   async signIn(response: ServerResponse, status: number): Promise<void> {
-    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
-    const file = await this.#files.signIn()
-    const [, style = ''] = /<style>(.*?)<\/style>/s.exec(file.plain.toString('utf8')) ?? []
-    const hash = createHash('sha256').update(style).digest('base64')
-    const policy = POLICY.replace("style-src 'self'", `style-src 'sha256-${hash}'`)
-    response.setHeader('content-security-policy', policy)
-    response.setHeader('cache-control', 'no-store')
-    response.writeHead(status, { 'content-type': file.type, 'content-length': file.plain.length })
-    response.end(file.plain)
+    await sendSignIn(this.#files, response, status)
   }
 
   stop(): void {

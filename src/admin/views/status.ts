@@ -20,6 +20,7 @@ export function statusView(state: AdminState): StatusShape {
     ready: notReady.length === 0,
     notReady,
     version: state.version,
+    config: state.configFile ?? null,
     started: formatTime(state.startedAt),
     pid: process.pid,
     mode: state.mode(),

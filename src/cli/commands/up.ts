@@ -6,17 +6,20 @@ import { dirname, join } from 'node:path'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { pinNoteFile } from '../../daemon/noted-pins.ts'
 import { runTool } from '../../intercept/tools.ts'
-import { packageRoot, whyMissing } from '../../native/native-files.ts'
+import { whyMissing } from '../../native/native-files.ts'
 import { isBuilt } from '../../native/native.ts'
-import { isInstalled } from '../../sandbox/helper.ts'
+import { isAllowList } from '../../policy/allow-line.ts'
 import type { CommandOutput, ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
+import { program } from '../program.ts'
+import { shellWord } from '../shell-word.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
 import { ALLOW_FILE, CONFIG_FILE, filesOf, POLICIES_FOLDER } from '../up/files.ts'
 import { findPlan } from '../up/find.ts'
 import { readPorts } from '../up/network.ts'
 import type { UpPlan } from '../up/plan.ts'
 import { runSession } from '../up/session.ts'
+import { addLine, type WatchedList } from '../up/watched-list.ts'
 
 const RUN = '/run/namegate'
 const BPFFS = '/sys/fs/bpf'
@@ -49,6 +52,7 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
   for (const warning of plan.warnings) output.stderr(`namegate: ${warning}\n`)
   const config = join(folder, CONFIG_FILE)
+  const list = listOf(options, folder)
   let isClosed = false
   try {
     const end = await runSession({
@@ -57,8 +61,9 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
       socket,
       pinPath: plan.datapath.value === 'ebpf' ? pinPath : undefined,
       isAudited: options.isAudited,
+      list,
       output,
-      onReady: (seconds) => output.stdout(welcome(plan, options, folder, seconds)),
+      onReady: (seconds) => output.stdout(welcome(plan, options, list, seconds)),
     })
     isClosed = end.isClosed
     return end.code
@@ -101,14 +106,7 @@ function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableEr
 
 /** The command line as the user wrote it, in one line. */
 function commandLine(): string {
-  const words = process.argv
-    .slice(2)
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : quoted(word)))
-  return ['namegate', ...words].join(' ')
-}
-
-function quoted(word: string): string {
-  return `'${word.replace(/\s/g, ' ').replaceAll("'", String.raw`'\''`)}'`
+  return ['namegate', ...process.argv.slice(2).map(shellWord)].join(' ')
 }
 
 async function freePort({ namespace }: UpPlan): Promise<number> {
@@ -139,10 +137,18 @@ function writeFiles(
   }
 }
 
+/** Returns the list to which the user adds more. A list of the user stays when `up` ends, so it comes first. */
+function listOf({ policies }: UpOptions, folder: string): WatchedList {
+  const own = policies.find(isAllowList)
+  return own === undefined
+    ? { file: join(folder, ALLOW_FILE), isMade: true }
+    : { file: own, isMade: false }
+}
+
 function welcome(
   { name, mode, datapath, namespace }: UpPlan,
   { isAudited, target, allows }: UpOptions,
-  folder: string,
+  list: WatchedList,
   seconds: number,
 ): string {
   const what = isAudited
@@ -153,14 +159,10 @@ function welcome(
     `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
     ...tryIt(target, allows),
     `  look at it:  ${program()} flows, ${program()} status (in another terminal)`,
-    `  allow more:  echo NAME >> ${join(folder, ALLOW_FILE)} (takes effect at once)`,
+    `  its page:    ${program()} page`,
+    `  allow more:  ${addLine('NAME', list)} (takes effect at once)`,
   ]
   return `${lines.join('\n')}\n`
-}
-
-/** The word that starts this program: `namegate`, or its path if it is not on the PATH. */
-function program(): string {
-  return isInstalled('namegate') ? 'namegate' : join(packageRoot(), 'bin/namegate')
 }
 
 /** Returns a line with a command that reaches the first allowed name. */

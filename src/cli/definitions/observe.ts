@@ -61,3 +61,20 @@ QUESTION is one of:
   run: async (read, output) =>
     await (await import('../commands/explain.ts')).runExplain(read, output),
 }
+
+export const PAGE: ParsedCommand = {
+  name: 'page',
+  summary: "serve the daemon's web page on a port of this host, until Ctrl-C",
+  synopsis: ['page [--port N]'],
+  docs: 'docs/page.md',
+  about: `Serves the web page of the running daemon on 127.0.0.1, and prints its address and a token, which the page asks for once. The page
+comes from the admin socket, so the daemon needs no admin.page, and can run in another network namespace. The page changes nothing, and
+the admin API stays out of reach.`,
+  options: {
+    port: text('N', 'port on 127.0.0.1; 0 takes a free one; default 9466'),
+    ...DAEMON_OPTIONS,
+  },
+  exitCodes: `0 ended by a signal, 2 wrong use, 3 the port is taken, no daemon runs, or it does not answer.`,
+  examples: ['namegate page', 'ssh -L 9466:127.0.0.1:9466 root@node.example namegate page'],
+  run: async (read, output) => await (await import('../commands/page.ts')).runPage(read, output),
+}
