@@ -145,7 +145,7 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly strin
     'flow was not recorded: something may be missing',
     'flows were not recorded: something may be missing',
   )
-  const which = `${[...groups.deniedOf].join(', ')}; to suggest them, record them in audit (namegate audit on)`
+  const which = `${[...groups.deniedOf].join(', ')}; to suggest them, record them in audit (namegate audit on --node)`
   note(
     denied,
     `flow that policy denied is not suggested: ${which}`,

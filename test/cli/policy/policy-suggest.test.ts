@@ -84,7 +84,7 @@ describe('policySuggestCommand', () => {
     assert.equal(code, 0)
     assert.equal(
       err,
-      'namegate: 2 flows that policy denied are not suggested: evil.example, 192.0.2.66 443/TCP; to suggest them, record them in audit (namegate audit on)\n' +
+      'namegate: 2 flows that policy denied are not suggested: evil.example, 192.0.2.66 443/TCP; to suggest them, record them in audit (namegate audit on --node)\n' +
         'namegate: 1 line is about other endpoints\n' +
         'namegate: a.cdn.example: asked, but the flows have no connection to them, so no toFQDNs is suggested: connections are recorded only in audit, and only if no policy allows them\n',
     )
