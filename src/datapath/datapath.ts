@@ -13,7 +13,8 @@
 //      with the longest match on (protocol, port) decides. Identity and class are those of the longest prefix around the destination.
 //      A scoped endpoint uses the prefixes of its own scope first, then those of the node.
 //      If any of the three says deny: deny, and go on with step 7. Else, if any of them says allow, audit or audit-pass: pass. Report
-//      the packet if there is an audit-deny or audit-pass, or if there is no allow.
+//      the packet if there is an audit-deny or audit-pass, or if there is no allow. Else, if one says weak-deny and the others say
+//      nothing or weak-deny too: deny, and go on with step 7.
 //   7. The connection is older than the endpoint's enforcement and was adopted (`adopt`): pass.
 //   8. Else drop. But if the mode is audit, or the endpoint has its audit flag or lacks its enforcing flag: pass. In the first two cases
 //      report the packet as `audit`.

@@ -12,8 +12,9 @@ export type Mode = 'enforce' | 'audit' | 'bypass'
  * `audit-deny`: a rule of an audited policy denies. It neither drops a packet nor lets it pass. If another entry lets the packet pass, the
  * packet is reported.
  * `audit-pass`: an `audit-deny` and something that lets a packet pass, at the same key. The packet passes and is reported.
+ * `weak-deny`: denies the packet if no other key has an entry that matches; else it means nothing.
  */
-export type PolicyVerdict = 'allow' | 'deny' | 'audit' | 'audit-deny' | 'audit-pass'
+export type PolicyVerdict = 'allow' | 'deny' | 'audit' | 'audit-deny' | 'audit-pass' | 'weak-deny'
 
 /** The key of a policy entry: (endpoint, identity, protocol, port prefix). Identity 0 matches every identity. */
 export interface PolicyKey {
@@ -63,13 +64,13 @@ export interface ListenerEntry {
 
 /** One commit. Adapters apply the fields in exactly this order, so that no packet ever meets a hole. */
 export interface Changes {
-  /** New denies stand before new allows. `audit-deny` stands last. */
+  /** New denies stand before new allows. `audit-deny` and `weak-deny` stand last. */
   readonly policyUpserts: readonly PolicyEntry[]
   readonly prefixUpserts: PrefixBatch
   readonly endpointUpserts: readonly EndpointEntry[]
   readonly endpointRemovals: readonly EndpointId[]
   readonly prefixRemovals: PrefixBatch
-  /** `audit-deny` stands first. Old allows stand before old denies. */
+  /** `audit-deny` and `weak-deny` stand first. Old allows stand before old denies. */
   readonly policyRemovals: readonly PolicyKey[]
 }
 

@@ -1,9 +1,8 @@
 // PolicyChanges lists the policy entries to write and to remove. The last change of a key wins. PolicyMaps adds changes. The committer
 // calls `gather` for a commit, and `settle` when the commit has ended.
 //
-// An `audit-deny` entry lets nothing pass, but hides a wider entry that does. So `audit-deny` entries are written last and removed first.
-// If some are new and some are removed at the same time, two commits are needed. The first removes the old `audit-deny` entries, so that
-// the entries that they hide let packets pass again, and writes all other new entries. The second writes the new `audit-deny` entries and
+// Hiding entries (policy-order.ts) are written last and removed first. If some are new and some are removed at the same time, two commits are needed. The first removes the old hiding entries, so
+// that the entries that they hide let packets pass again, and writes all other new entries. The second writes the new hiding entries and
 // removes all other old entries.
 //
 // PolicyChanges costs nothing while policy entries stay the same. Learning an address under a known label set changes none.
@@ -11,9 +10,8 @@
 import { FewMap } from '../core/tables/few.ts'
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { refusedOf, type CommitResult, type PolicyEntry, type PolicyKey } from './entries.ts'
+import { inWriteOrder, isHiding, pairNumber, pairOf } from './policy-order.ts'
 
-/** More than the highest identity, so that one exact number can stand for a pair of endpoint and identity. */
-const IDENTITIES = 2 ** 25
 const PORTS = 65_536
 const PORT_BITS = 32
 const NONE: readonly PolicyEntry[] = []
@@ -24,9 +22,9 @@ type Entries = Map<number, FewMap<number, PolicyEntry>>
 export class PolicyChanges {
   /** True if `gather` can find something. */
   hasChanges = false
-  /** The entries that the commit writes, from `gather` to `settle`: denies before allows, `audit-deny` last. */
+  /** The entries that the commit writes, from `gather` to `settle`: denies before allows, hiding entries last. */
   upserts = NONE
-  /** The entries that the commit removes, from `gather` to `settle`: `audit-deny` first, allows before denies. */
+  /** The entries that the commit removes, from `gather` to `settle`: hiding entries first, allows before denies. */
   removals = NONE
   /** True if `gather` left entries for a second commit, which has to follow at once. */
   isSplit = false
@@ -59,18 +57,17 @@ export class PolicyChanges {
   gather(): void {
     let upserts = takeAll(this.#upserts)
     let removals = takeAll(this.#removals)
-    this.isSplit = !this.isSplit && upserts.some(isAuditDeny) && removals.some(isAuditDeny)
+    this.isSplit = !this.isSplit && upserts.some(isHiding) && removals.some(isHiding)
     if (this.isSplit) {
-      for (const entry of upserts) if (isAuditDeny(entry)) put(this.#upserts, entry)
-      for (const entry of removals) if (!isAuditDeny(entry)) put(this.#removals, entry)
-      upserts = upserts.filter((entry) => !isAuditDeny(entry))
-      removals = removals.filter(isAuditDeny)
+      for (const entry of upserts) if (isHiding(entry)) put(this.#upserts, entry)
+      for (const entry of removals) if (!isHiding(entry)) put(this.#removals, entry)
+      upserts = upserts.filter((entry) => !isHiding(entry))
+      removals = removals.filter(isHiding)
     }
     this.hasChanges = this.isSplit
     this.#pairs = undefined
-    this.upserts = upserts.length < 2 ? upserts : upserts.toSorted((a, b) => turnOf(a) - turnOf(b))
-    this.removals =
-      removals.length < 2 ? removals : removals.toSorted((a, b) => turnOf(b) - turnOf(a))
+    this.upserts = inWriteOrder(upserts)
+    this.removals = inWriteOrder(removals).toReversed()
   }
 
   /** Notes the result of a commit. Lists refused entries again, except those whose key a caller changed during the commit. */
@@ -107,15 +104,6 @@ export class PolicyChanges {
   }
 }
 
-/** Returns one number for a pair of endpoint and identity. */
-function pairNumber(endpoint: EndpointId, identity: Identity): number {
-  return endpoint * IDENTITIES + identity
-}
-
-function pairOf({ endpoint, identity }: PolicyKey): number {
-  return pairNumber(endpoint, identity)
-}
-
 function keyOf({ protocol, port, portBits }: PolicyKey): number {
   return (protocol * PORT_BITS + portBits) * PORTS + port
 }
@@ -141,13 +129,4 @@ function takeAll(entries: Entries): readonly PolicyEntry[] {
   for (const pair of entries.values()) pair.forEach(take)
   entries.clear()
   return all
-}
-
-function isAuditDeny({ verdict }: PolicyEntry): boolean {
-  return verdict === 'audit-deny'
-}
-
-/** The position of an entry in the order of writes; removals use the reverse order. The file header has the reason. */
-function turnOf({ verdict }: PolicyEntry): number {
-  return verdict === 'deny' ? 0 : verdict === 'audit-deny' ? 2 : 1
 }

@@ -15,16 +15,17 @@ export interface Outcome {
   readonly by: PolicyVerdict | 'none'
 }
 
-/** The strongest verdict first. `audit-deny` decides only if another key lets the packet pass. */
-const STRENGTH = ['deny', 'audit-pass', 'audit-deny', 'allow', 'audit'] as const
+/** The strongest verdict first. `audit-deny` decides only if another key lets the packet pass. `weak-deny` is a deny. */
+const STRENGTH = ['deny', 'audit-pass', 'audit-deny', 'allow', 'audit', 'weak-deny'] as const
 
 /** Combines the verdicts of several keys, given in any order. */
 export function outcomeOf(answers: readonly (PolicyVerdict | 'none')[]): Outcome {
   const passes = answers.some(
     (each) => each === 'allow' || each === 'audit' || each === 'audit-pass',
   )
-  const by = STRENGTH.find((each) => answers.includes(each) && (passes || each !== 'audit-deny'))
-  if (by === undefined) return { verdict: 'none', by: 'none' }
+  const by = STRENGTH.find((each) => answers.includes(each))
+  if (by === undefined || (by === 'audit-deny' && !passes)) return { verdict: 'none', by: 'none' }
+  if (by === 'weak-deny') return { verdict: 'deny', by }
   return { verdict: by === 'deny' || by === 'allow' ? by : 'audit', by }
 }
 

@@ -1,6 +1,6 @@
 // Contract: what becomes of the three answers that a packet gets (identity, class, any), every combination of them: what
 // audited rules deny passes only where another entry lets it, is then reported by the rule that denies it, and otherwise
-// counts for nothing.
+// counts for nothing; a weak deny gives way to every other answer.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -24,7 +24,7 @@ import {
 import { withBench } from './commits.ts'
 import { eventsOf } from './verdicts.ts'
 
-const ANSWERS = ['none', 'allow', 'deny', 'audit', 'audit-deny', 'audit-pass'] as const
+const ANSWERS = ['none', 'allow', 'deny', 'audit', 'audit-deny', 'audit-pass', 'weak-deny'] as const
 type Answer = (typeof ANSWERS)[number]
 const TRIPLES = ANSWERS.flatMap((a) => ANSWERS.flatMap((b) => ANSWERS.map((c) => [a, b, c])))
 type Outcome = 'pass' | 'audit' | 'drop'
@@ -55,8 +55,9 @@ function expected(answers: readonly Answer[]): Outcome {
 /** Rules that may be named: those of the answers that made it so. */
 function rulesOf(answers: readonly Answer[], outcome: Outcome): readonly number[] {
   if (outcome === 'pass') return []
+  if (outcome === 'drop' && !answers.includes('deny') && answers.includes('audit-deny')) return [0]
   const byStrength: readonly (readonly PolicyVerdict[])[] =
-    outcome === 'drop' ? [['deny']] : [['audit-deny', 'audit-pass'], ['audit']]
+    outcome === 'drop' ? [['deny'], ['weak-deny']] : [['audit-deny', 'audit-pass'], ['audit']]
   for (const some of byStrength) {
     const rules = answers.flatMap((each, i) => (some.some((one) => one === each) ? [11 + i] : []))
     if (rules.length > 0) return rules

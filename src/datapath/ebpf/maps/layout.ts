@@ -68,7 +68,14 @@ export const STAT_NAMES = [
 ] as const
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
-const VERDICTS: readonly PolicyVerdict[] = ['allow', 'deny', 'audit', 'audit-deny', 'audit-pass']
+const VERDICTS: readonly PolicyVerdict[] = [
+  'allow',
+  'deny',
+  'audit',
+  'audit-deny',
+  'audit-pass',
+  'weak-deny',
+]
 
 const LITTLE = endianness() === 'LE'
 

@@ -182,6 +182,8 @@ static __always_inline void judge(const struct endpoint_value *e, const struct p
 	consult(e, p, 0, j);
 	if (j->verdict == POLICY_AUDIT_PASS)
 		j->verdict = POLICY_AUDIT;
+	if (j->verdict == POLICY_WEAK_DENY)
+		j->verdict = POLICY_DENY;
 	/* No entry allows the packet, so the result is the same as if no entry matched. */
 	if (j->verdict == POLICY_AUDIT_DENY)
 		j->verdict = j->rule = 0;

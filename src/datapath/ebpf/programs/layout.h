@@ -34,8 +34,9 @@
 #define POLICY_AUDIT 3
 #define POLICY_AUDIT_DENY 4
 #define POLICY_AUDIT_PASS 5
+#define POLICY_WEAK_DENY 6
 /* The strength of each verdict, four bits for each, from the lowest bits on. The stronger verdict wins. */
-#define POLICY_STRENGTHS 0x431520u
+#define POLICY_STRENGTHS 0x1542630u
 #define POLICY_BITS_PORT 88     /* endpoint, identity, protocol, port */
 #define POLICY_BITS_PROTOCOL 72 /* endpoint, identity, protocol */
 

@@ -162,13 +162,22 @@ export const COUNTERS = [
 ] as const
 
 /** Verdicts in `ports`. The index is the number. */
-export const VERDICTS = ['none', 'audit', 'allow', 'deny', 'audit-deny', 'audit-pass'] as const
+export const VERDICTS = [
+  'none',
+  'audit',
+  'allow',
+  'deny',
+  'audit-deny',
+  'audit-pass',
+  'weak-deny',
+] as const
 export const VERDICT_NUMBER = {
   audit: 1,
   allow: 2,
   deny: 3,
   'audit-deny': 4,
   'audit-pass': 5,
+  'weak-deny': 6,
 } as const
 /** Numbers of modes in the set `mode`. */
 export const MODE_NUMBER = { audit: 1, bypass: 2 } as const
