@@ -291,7 +291,11 @@ export type Explanation = {
     readonly policy: string
     readonly file: string
     readonly line: number
-    readonly action: 'allow' | 'deny'
+    readonly action: 'allow' | 'deny' | 'pass'
+    /** The tier of a ClusterNetworkPolicy, and its priority. */
+    readonly tier?: string
+    /** The name of the rule. */
+    readonly name?: string
   }[]
   readonly selectors: readonly string[]
   readonly identities: readonly number[]

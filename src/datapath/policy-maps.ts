@@ -10,6 +10,7 @@
 
 import { addTo, removeFrom, type FewSet } from '../core/tables/few.ts'
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
+import type { LabelSets } from '../core/labels.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import type { FlatEntry } from '../policy/compile/flatten.ts'
 import type { PolicyEntry } from './entries.ts'
@@ -42,6 +43,9 @@ export class PolicyMaps {
 
   constructor(options: {
     readonly selectors: SelectorCache
+    readonly labelSets: LabelSets
+    /** Returns the label set of an identity that is in use. */
+    readonly setOf: (id: Identity) => number | undefined
     /** The bound of each map: `limits.policy-entries`. */
     readonly entriesMax: number
     /** True if only pre-allocation wants the identity. */
@@ -85,12 +89,12 @@ export class PolicyMaps {
     const selectors = this.#selectors.selectorsFor(set)
     const maps = this.#usersOf(selectors)
     for (const map of maps) {
-      const needed = this.#flat.entriesOf(map.rules, selectors).length + map.reserved
+      const needed = this.#flat.entriesOf(map.rules, selectors, set).length + map.reserved
       if (map.dynamicSize + needed > this.#entriesMax * DYNAMIC_SHARE) return false
       if (map.size + needed > this.#entriesMax) return false
     }
     for (const map of maps) {
-      map.reserved += this.#flat.entriesOf(map.rules, selectors).length
+      map.reserved += this.#flat.entriesOf(map.rules, selectors, set).length
       this.#reserving.add(map)
     }
     return true

@@ -6,7 +6,8 @@ import type { Fault, Position } from '../core/errors.ts'
 import { RunningSum } from '../core/tables/list-difference.ts'
 import { compileEntries, type CompileOptions } from '../policy/compile/compile.ts'
 import { defaultEgressOf } from '../policy/compile/default-egress.ts'
-import { flatten } from '../policy/compile/flatten.ts'
+import { flatten, type Coverage } from '../policy/compile/flatten.ts'
+import { evaluate } from '../policy/compile/tiers.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { PolicyMatcher } from '../policy/match/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
@@ -147,13 +148,20 @@ function entriesOf(
   policies: readonly Policy[],
   options: Pick<CompileOptions, 'defaultEgress'>,
 ): number {
-  const { levels, selectors } = compileEntries(policies, { ...options, originOf: () => 0 })
+  const entries = compileEntries(policies, { ...options, originOf: () => 0 })
+  const { levels, selectors } = entries
+  const classes = entries.complete ? [...levels.values()] : []
+  const sizeOf = (coverages: readonly Coverage[]): number =>
+    Math.max(
+      flatten(coverages, evaluate).length,
+      ...classes.map((ofClass) => flatten([...coverages, ...ofClass], evaluate).length),
+    )
   let size = 0
-  for (const coverages of levels.values()) size += flatten(coverages).length
+  for (const coverages of levels.values()) size += flatten(coverages, evaluate).length
   // The selectors of one rule stand next to each other and share one list of coverages.
   let last: { readonly coverages: unknown; readonly size: number } | undefined
   for (const { coverages } of selectors) {
-    if (last?.coverages !== coverages) last = { coverages, size: flatten(coverages).length }
+    if (last?.coverages !== coverages) last = { coverages, size: sizeOf(coverages) }
     size += last.size
   }
   return size

@@ -149,6 +149,8 @@ export class CoreState {
   #makePolicyMaps(entriesMax: number): PolicyMaps {
     return new PolicyMaps({
       selectors: this.selectors,
+      labelSets: this.labelSets,
+      setOf: (id) => this.allocator.setOf(id),
       entriesMax,
       isSpare: (id) => this.allocator.isSpare(id),
       isDynamic: (id) => this.allocator.isDynamic(id),

@@ -74,7 +74,8 @@ export class SharedRulesCache {
       const before = selectors.get(selector)
       selectors.set(selector, before === undefined ? coverages : [...before, ...coverages])
     }
-    return { levels: compiled.levels, selectors }
+    const { levels, complete } = compiled
+    return { levels, selectors, complete }
   }
 }
 

@@ -12,8 +12,9 @@ import {
   patternsOf,
   permitsEveryName,
 } from '../policy/compile/dns-rules.ts'
+import { domainNamesOf } from '../policy/compile/dns-tiers.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
-import type { PortRule } from '../policy/rule.ts'
+import type { PortRule, Rule } from '../policy/rule.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { AUDITED, MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../enforcement/dns-verdicts.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
@@ -52,7 +53,7 @@ export function decideAsking(asking: Asking): AskDecision {
   const { core, shared, question, peer } = asking
   const { name, protocol, server } = question
   const rules = rulesOf(shared.compiled.policies)
-  const entries = (rule: RuleOrigin['rule']): readonly PortRule[] =>
+  const serverEntries = (rule: Rule): readonly PortRule[] =>
     server === undefined || peer === undefined
       ? poolEntries(rule, protocol)
       : entriesOf(rule, {
@@ -63,18 +64,22 @@ export function decideAsking(asking: Asking): AskDecision {
           isKnown: peer.addressClass === ENDPOINT_CLASS || peer.addressClass === RESOURCE_CLASS,
           includes: (selector) => includes(core, peer, selector),
         })
+  const entries = ({ policy, rule }: RuleOrigin): readonly PortRule[] => {
+    const names = policy.tier === undefined ? [] : domainNamesOf(rule)
+    return names.length === 0 ? serverEntries(rule) : [{ ports: [], dns: names }]
+  }
   const denying = rules.filter(
     ({ rule }) =>
       rule.action === 'deny' &&
-      (server === undefined ? deniesAsking(rule, protocol) : entries(rule).length > 0),
+      (server === undefined ? deniesAsking(rule, protocol) : serverEntries(rule).length > 0),
   )
   const permitting = rules.filter(
-    ({ rule }) => rule.action === 'allow' && entries(rule).some((entry) => permits(entry, name)),
+    (each) => each.rule.action === 'allow' && entries(each).some((entry) => permits(entry, name)),
   )
   const verdict = verdictOver(asking, protocol)
   const isAudited = verdict === 'audit'
-  const patterns = permitting.flatMap(({ rule }) =>
-    entries(rule).flatMap(({ dns }) => (dns ?? []).filter((each) => matches(each, name))),
+  const patterns = permitting.flatMap((each) =>
+    entries(each).flatMap(({ dns }) => (dns ?? []).filter((pattern) => matches(pattern, name))),
   )
   return {
     verdict,
@@ -116,7 +121,7 @@ function verdictOf(judged: number): AskDecision['verdict'] {
 }
 
 /** Returns the port entries of a rule that apply to the configured servers. */
-function poolEntries(rule: RuleOrigin['rule'], protocol: DnsProtocol): readonly PortRule[] {
+function poolEntries(rule: Rule, protocol: DnsProtocol): readonly PortRule[] {
   if (permitsEveryName(rule, protocol)) return [{ ports: [], dns: undefined }]
   if (!mayBeServer(rule.peers)) return []
   return (rule.toPorts ?? []).flatMap((entry) => {

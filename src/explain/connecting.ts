@@ -2,22 +2,22 @@
 // the strictest verdict on the known addresses of the name applies. If no address of the name is known, the verdict is about an assumed
 // IPv4 address that no selected prefix except 0.0.0.0/0 contains. A note says if an assumed IPv6 address gets another verdict.
 //
-// `decide` looks up the three keys that judge a packet (datapath.ts step 6). It uses the same coverages, the same flattening and the same
-// order of strength as a policy map. It reads the rules behind a verdict from the coverages, because a flattened entry can name fewer
-// rules than apply to one port.
+// `decide` reads the coverages of the three keys that judge a packet (datapath.ts step 6), from which the policy map is made, and evaluates
+// those that cover the port together. A flattened entry can name fewer rules than apply to one port.
 
 import type { Identity } from '../core/ids.ts'
 import { formatAddress } from '../core/ip.ts'
 import { formatName } from '../core/name.ts'
 import { formatProtocol } from '../core/protocol.ts'
 import { coveragesOf } from '../datapath/flat-rules.ts'
-import { longestMatch, type Outcome, outcomeOf } from '../datapath/verdict.ts'
+import type { Outcome } from '../datapath/verdict.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
 import { ANY_IDENTITY } from '../identity/reserved.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
 import { DEFAULT_ORIGIN } from '../policy/compile/compile.ts'
-import { type Coverage, flatten } from '../policy/compile/flatten.ts'
+import type { Coverage, FlatAction } from '../policy/compile/flatten.ts'
+import { evaluate } from '../policy/compile/tiers.ts'
 import { ASK_AGAIN, isDnsConnection } from '../policy/dns-connection.ts'
 import type { Policy } from '../policy/rule.ts'
 import { lineForPeer, wordForRule } from './allow-lists.ts'
@@ -121,18 +121,21 @@ function reasonOf(
       ? `${what} passes, but an audited policy has a rule that denies it`
       : `${what} passes, but no ${word} allows it and an audited policy would turn default deny on`
   }
-  if (verdict === 'deny') return `${what} is denied by a rule; deny beats allow`
+  const tier = rules[0]?.tier
+  const by = tier === undefined ? `a ${word}` : `a rule of the tier ${tier}`
+  if (verdict === 'deny') {
+    return `${what} is denied by ${tier === undefined ? 'a rule; deny beats allow' : by}`
+  }
   if (verdict === 'none') {
     if (word !== 'rule') return `${what} is denied: no ${word} allows it`
     return compiled.defaultDeny
       ? `${what} is denied: no rule allows it and a policy turns default deny on`
       : `${what} is denied: no rule allows it and default-egress is ${compiled.egress}`
   }
-  if (rules.length > 0) {
-    return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'} by a ${word}`
-  }
-  const by = byDefault ? `default-egress is ${compiled.egress}` : 'by default'
-  return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'}: no policy turns default deny on and ${by}`
+  const passes = verdict === 'allow' ? 'allowed' : 'audited'
+  if (rules.length > 0) return `${what} is ${passes} by ${by}`
+  const why = byDefault ? `default-egress is ${compiled.egress}` : 'by default'
+  return `${what} is ${passes}: no policy turns default deny on and ${why}`
 }
 
 function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer): Target {
@@ -199,21 +202,32 @@ export function decide(
   port: number,
 ): Decision {
   const keys = new Set<Identity>([keyOf(peer), peer.addressClass, ANY_IDENTITY])
-  const coverages = [...keys].map((key) => coveragesOf(shared.rules, key, peer.selectedBy))
-  const answers = coverages.map((each) => longestMatch(flatten(each), protocol, port)?.action)
-  const { verdict, by } = outcomeOf(answers.map((each) => each ?? 'none'))
-  const made = by === 'audit-pass' ? 'audit-deny' : by
-  const origins = new Set(
-    coverages
-      .flat()
-      .filter((each) => each.action === made && isIn(each, protocol, port))
-      .map(({ origin }) => origin),
-  )
+  const covering = [...keys]
+    .flatMap((key) => coveragesOf(shared.rules, key, peer.selectedBy))
+    .filter((each) => isIn(each, protocol, port))
+  const found = evaluate(covering)
+  const verdict = verdictOf(found?.action)
+  const origins = new Set(verdict === 'none' ? [] : found?.origins)
   const rules = rulesOf(shared.compiled.policies)
     .filter(({ policy, rule }) => origins.has(core.origins.originOf(policy, rule)))
     .map(explained)
   const byDefault = origins.has(DEFAULT_ORIGIN)
   return { verdict, rules, byDefault, byAudit: verdict === 'audit' && !byDefault }
+}
+
+function verdictOf(action: FlatAction | undefined): Outcome['verdict'] {
+  switch (action) {
+    case 'allow':
+    case 'deny':
+      return action
+    case 'audit':
+    case 'audit-pass':
+      return 'audit'
+    case 'audit-deny':
+    case 'weak-deny':
+    case undefined:
+      return 'none'
+  }
 }
 
 function isIn({ range }: Coverage, protocol: number, port: number): boolean {

@@ -5,6 +5,7 @@ import type { Endpoint } from '../endpoints/registry.ts'
 import type { DefaultEgress } from '../policy/compile/default-egress.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { DnsProtocol } from '../core/protocol.ts'
+import type { RuleAction } from '../policy/rule.ts'
 
 export type Question =
   /** Can the endpoint ask this name over this protocol? The question goes to `server`, or without it to the configured servers. */
@@ -38,7 +39,11 @@ export interface ExplainedRule {
   readonly policy: string
   readonly file: string
   readonly line: number
-  readonly action: 'allow' | 'deny'
+  readonly action: RuleAction
+  /** The tier of a ClusterNetworkPolicy, with its priority: `Admin 10`. Absent for all other policies. */
+  readonly tier?: string
+  /** The name of the rule, if its author gave one. */
+  readonly name?: string
 }
 
 /** A rule that nearly allows what was asked. */

@@ -55,6 +55,7 @@ export interface Searched {
 
 /** Finds the nearest rule for a connection that is denied or audited; null if no rule is near. */
 export function nearestAllow(searched: Searched, target: Target): NearestRule | null {
+  const hasTiers = searched.own.some(({ tier }) => tier !== undefined)
   const namespace = namespaceOf(indexLabels(target.labels))
   let best: { readonly score: number; readonly rule: NearestRule } | undefined
   for (const { origin, isOwn } of candidates(searched)) {
@@ -70,7 +71,11 @@ export function nearestAllow(searched: Searched, target: Target): NearestRule | 
     const lacks = parts.map((part) => part.lacks).filter((text) => text !== '')
     const { policy: name, file, line } = explained(origin)
     const missing =
-      lacks.length === 0 ? 'it allows this, but a deny rule beats it' : lacks.join('; ')
+      lacks.length > 0
+        ? lacks.join('; ')
+        : hasTiers
+          ? 'it allows this, but another rule decides before it'
+          : 'it allows this, but a deny rule beats it'
     best = { score, rule: { policy: name, file, line, missing } }
   }
   return best?.rule ?? null
@@ -210,9 +215,10 @@ export function nearestAsking(
   const namespace = namespaceOf(indexLabels(texts))
   let best: { readonly score: number; readonly rule: NearestRule } | undefined
   for (const { origin, isOwn } of candidates(searched)) {
-    const { policy, rule } = origin
+    const { policy } = origin
     const whom = isOwn ? FITS : selection(policy, namespace)
-    const what = policy.kind === 'AllowList' ? lineOf(rule, name) : askingOf(rule, name, protocol)
+    const what =
+      policy.kind === 'AllowList' ? lineOf(origin.rule, name) : askingOf(origin, name, protocol)
     if (what.near < NEAR_MIN) continue
     const score = whom.near + what.near
     if (best !== undefined && score <= best.score) continue
@@ -236,7 +242,8 @@ function lineOf({ peers }: Rule, name: Words): Part {
   }
 }
 
-function askingOf({ peers, toPorts }: Rule, name: Words, protocol: DnsProtocol): Part {
+function askingOf({ policy, rule }: RuleOrigin, name: Words, protocol: DnsProtocol): Part {
+  const { peers, toPorts } = rule
   let best: Part = { near: 0, lacks: '' }
   const take = (part: Part): void => {
     if (part.near > best.near) best = part
@@ -256,6 +263,7 @@ function askingOf({ peers, toPorts }: Rule, name: Words, protocol: DnsProtocol):
   }
   for (const peer of peers.kind === 'any' ? [] : peers.selectors) {
     if (peer.kind !== 'fqdn' || !matches(peer.pattern, name.wire)) continue
+    if (policy.tier !== undefined) take(FITS)
     take({ near: 0.95, lacks: 'toFQDNs permits no asking: a rule with rules.dns has to match too' })
   }
   return best

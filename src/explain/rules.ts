@@ -21,7 +21,15 @@ export function rulesOf(policies: readonly Policy[]): readonly RuleOrigin[] {
 /** Returns a rule with its place, for an explanation. */
 export function explained({ policy, rule }: RuleOrigin): ExplainedRule {
   const { file, line } = rule.position
-  return { policy: qualifiedName(policy), file, line, action: rule.action }
+  const { tier } = policy
+  return {
+    policy: qualifiedName(policy),
+    file,
+    line,
+    action: rule.action,
+    ...(tier && { tier: `${tier.name} ${tier.priority}` }),
+    ...(rule.name !== undefined && { name: rule.name }),
+  }
 }
 
 /** True if a selector of a rule selects the peer. */

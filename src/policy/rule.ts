@@ -1,5 +1,5 @@
 // This file declares the internal type of policies and rules. The loader turns every form of policy (CiliumNetworkPolicy, NetworkPolicy,
-// allow-lists) into this type, and the compiler reads only this type. All values are plain and readonly. Policies and rules have a
+// ClusterNetworkPolicy, allow-lists) into this type, and the compiler reads only this type. All values are plain and readonly. Policies and rules have a
 // position.
 
 import type { Position } from '../core/errors.ts'
@@ -56,9 +56,14 @@ export interface PortRule {
   readonly dns: readonly Pattern[] | undefined
 }
 
-/** One rule of a policy: which peers, and which of their ports, it allows or denies. */
+/** `pass`: the rule ends its tier without a verdict, and the next tier decides. Only rules of a ClusterNetworkPolicy pass. */
+export type RuleAction = 'allow' | 'deny' | 'pass'
+
+/** One rule of a policy: which peers, and which of their ports, it allows, denies or passes. */
 export interface Rule {
-  readonly action: 'allow' | 'deny'
+  readonly action: RuleAction
+  /** The name that the author gave to the rule. Only rules of a ClusterNetworkPolicy have one. */
+  readonly name?: string
   readonly peers: Peers
   /** Undefined: every port and protocol. */
   readonly toPorts: readonly PortRule[] | undefined
@@ -70,6 +75,7 @@ export type PolicyKind =
   | 'CiliumNetworkPolicy'
   | 'CiliumClusterwideNetworkPolicy'
   | 'NetworkPolicy'
+  | 'ClusterNetworkPolicy'
   | 'AllowList'
 
 /** The settings of a document for answers to its names. They replace settings of the configuration. An absent field replaces nothing. */
@@ -82,6 +88,14 @@ export interface AnswerOverrides {
   readonly svcb?: 'learn' | 'strip' | 'pass'
 }
 
+/** Where a ClusterNetworkPolicy stands in the order of evaluation (docs/spec/semantics 2 "Tiers"). */
+export interface Tier {
+  /** `Admin` decides before all other policies, `Baseline` after them. */
+  readonly name: 'Admin' | 'Baseline'
+  /** 0 to 1000. The lowest decides first. */
+  readonly priority: number
+}
+
 /** One policy document, one item of its `specs`, or one allow-list. */
 export interface Policy {
   /** For an allow-list, the name of its file without `.allow`. */
@@ -91,6 +105,8 @@ export interface Policy {
   readonly kind: PolicyKind
   readonly selector: LabelSelector
   readonly rules: readonly Rule[]
+  /** Absent for all kinds but ClusterNetworkPolicy. The first rule that matches decides, so the order of `rules` counts. */
+  readonly tier?: Tier
   /** True if the policy turns default deny on for the endpoints that it selects (docs/spec/semantics 2). */
   readonly defaultDeny: boolean
   /** True if the policy is audited. Then it denies nothing, neither by default deny nor by deny rules, and reports what it would deny. */

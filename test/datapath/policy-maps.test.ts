@@ -20,12 +20,15 @@ class Bench {
   readonly selectors = new SelectorCache({ labelSets: this.sets })
   readonly maps: PolicyMaps
   readonly spare = new Set<Identity>()
+  readonly #sets = new Map<Identity, number>()
   #next = 100
 
   constructor(entriesMax = 1000) {
     const { selectors } = this
     this.maps = new PolicyMaps({
       selectors,
+      labelSets: this.sets,
+      setOf: (id) => this.#sets.get(id),
       entriesMax,
       isSpare: (id) => this.spare.has(id),
       ruleOf: (origins) => origins[0] ?? 0,
@@ -41,6 +44,7 @@ class Bench {
     const id = identity(this.#next++)
     const set = this.sets.intern(texts.map((text) => `fqdn:${text}`))
     this.sets.retain(set)
+    this.#sets.set(id, set)
     if (spare) this.spare.add(id)
     const selectors = this.selectors.addIdentity(id, set)
     return { id, complete: this.maps.addIdentity(id, selectors) }
@@ -80,6 +84,7 @@ function mkRules(
   return {
     selectors: new Map(selectors.map(([selector, ...coverages]) => [selector, coverages])),
     levels: new Map(levels.map(([level, ...coverages]) => [level, coverages])),
+    complete: false,
   }
 }
 

@@ -211,7 +211,14 @@ const status = shape({
 const explanation = shape({
   verdict: z.enum(['allow', 'deny', 'audit']),
   reason: text,
-  rules: list({ policy: text, file: text, line: whole, action: z.enum(['allow', 'deny']) }),
+  rules: list({
+    policy: text,
+    file: text,
+    line: whole,
+    action: z.enum(['allow', 'deny', 'pass']),
+    tier: text.describe('The tier of a ClusterNetworkPolicy, and its priority').exactOptional(),
+    name: text.describe('The name of the rule').exactOptional(),
+  }),
   selectors: texts,
   identities: numbers,
   labels: texts,

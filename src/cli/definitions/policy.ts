@@ -202,9 +202,9 @@ const SCHEMA: ParsedCommand = {
   summary: 'print the JSON Schema of policy files, for editors',
   synopsis: ['policy schema'],
   docs: 'docs/policies.md',
-  about: `Prints the JSON Schema of the policies that namegate reads: CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy and
-NetworkPolicy. A field that namegate refuses is an error in the schema too, with the reason. Some faults need more than a schema:
-'namegate policy check' finds all.`,
+  about: `Prints the JSON Schema of the policies that namegate reads: CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy,
+NetworkPolicy and ClusterNetworkPolicy. A field that namegate refuses is an error in the schema too, with the reason. Some faults need more
+than a schema: 'namegate policy check' finds all.`,
   options: {},
   exitCodes: '0 ok, 2 wrong use.',
   examples: ['namegate policy schema > policy.schema.json'],

@@ -16,7 +16,8 @@ export function formatExplanation(found: PartOf<Explanation>): string {
     ['reason', textOf(reason)],
     ...listOf(rules).map((each) => {
       const rule: PartOf<Explanation['rules'][number]> = fieldsOf(each)
-      return ['rule', `${placeOf(rule)} (${textOf(rule.action)})`] as const
+      const about = [rule.action, rule.tier, rule.name].filter((part) => part !== undefined)
+      return ['rule', `${placeOf(rule)} (${about.map(textOf).join(', ')})`] as const
     }),
     ['selectors', listed(selectors)],
     ['identities', listed(identities)],

@@ -9,6 +9,9 @@
 //     except when a rule permits every name.
 //   - If a rule has `rules.dns`, but the endpoint's default is `allow` or `audit`, the endpoint can ask every name.
 //   - A deny rule for any peer that covers port 53 denies every name, because deny beats allow.
+//   - ClusterNetworkPolicies have their place before and after these rules. If the first rule of the Admin tier that covers port 53 for
+//     some server, and does not cover all ports, accepts, then it permits every name. So does the Baseline tier, for an endpoint that is not
+//     in default deny. Their `domainNames` permit names, and never restrict.
 // Only the deny rules, default deny and `rules.dns` of policies that are not audited (`enforced`) restrict. The allow rules of audited
 // policies permit names like other allow rules. UDP and TCP have separate results: an entry applies to its protocol, and an entry for ANY
 // applies to both protocols. But if an entry for one protocol has `rules.dns`, the endpoint has `rules.dns` for both protocols.
@@ -20,13 +23,15 @@
 //   - The name must be permitted. An admitting rule without `rules.dns` permits every name, and one with `rules.dns` permits the names
 //     that its patterns match. Every name is permitted if no rule has `rules.dns` (`dns.without-rules: allow`), or if the endpoint's
 //     default is `allow` or `audit`.
+// The tiers of ClusterNetworkPolicies admit or refuse the server as they do packets: Admin before the rules above, Baseline after them.
 // A `toFQDNs` peer includes no server in either condition. `default-egress: allow-named` admits servers as `allow` does, because asking is
 // how addresses get names.
 
 import { ANY_PROTOCOL, type DnsProtocol, type PortRange } from '../../core/protocol.ts'
 import type { Pattern } from '../match/pattern.ts'
-import type { Peers, PeerSelector, Policy, PortRule, Rule } from '../rule.ts'
+import type { Peers, PeerSelector, Policy, PortRule, Rule, RuleAction, Tier } from '../rule.ts'
 import type { DefaultEgress } from './default-egress.ts'
+import { decisionOf, namesOfTier, withoutTiers } from './dns-tiers.ts'
 
 /** The names that an endpoint can ask over one protocol. */
 export type DnsRules =
@@ -37,25 +42,43 @@ export type DnsRules =
 /** The port of queries that namegate intercepts. For queries to an explicit listener, policy is checked as if they used this port. */
 export const DNS_PORT = 53
 
+interface DnsOptions {
+  readonly withoutRules: 'allow' | 'deny'
+  readonly egress: DefaultEgress
+  readonly protocol: DnsProtocol
+}
+
 /** Returns the names that an endpoint can ask if namegate chooses the server. `enforced`: the policies that restrict. */
 export function compileDnsRules(
   policies: readonly Policy[],
   enforced: readonly Policy[],
-  options: {
-    readonly withoutRules: 'allow' | 'deny'
-    readonly egress: DefaultEgress
-    readonly protocol: DnsProtocol
-  },
+  options: DnsOptions,
 ): DnsRules {
   const { protocol } = options
-  const rules = policies.flatMap((policy) => policy.rules)
-  if (enforced.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))
+  const accepts = (tier: Tier['name']): boolean =>
+    decisionOf(policies, tier, (rule) => decidesAsking(rule, protocol)) === 'allow'
+  if (accepts('Admin')) return { kind: 'every-name' }
+  const restricting = withoutTiers(enforced)
+  if (restricting.some(({ rules }) => rules.some((rule) => deniesAsking(rule, protocol))))
     return { kind: 'no-name' }
+  const isClosed = isDefaultDeny(enforced)
+  if (!isClosed && accepts('Baseline')) return { kind: 'every-name' }
+  const permitted = permittedRules(withoutTiers(policies), restricting, options)
+  return widened(permitted, policies, isClosed)
+}
+
+/** Returns the names that policies without tiers permit, if none of them denies asking. */
+function permittedRules(
+  policies: readonly Policy[],
+  enforced: readonly Policy[],
+  { withoutRules, egress, protocol }: DnsOptions,
+): DnsRules {
+  const rules = policies.flatMap((policy) => policy.rules)
   const hasDns = enforced.some(hasDnsRules)
-  if (!hasDns && options.withoutRules === 'allow') return { kind: 'every-name' }
+  if (!hasDns && withoutRules === 'allow') return { kind: 'every-name' }
   if (rules.some((rule) => permitsEveryName(rule, protocol))) return { kind: 'every-name' }
   if (!hasDns) return { kind: 'no-name' }
-  if (options.egress === 'allow' || options.egress === 'audit') return { kind: 'every-name' }
+  if (egress === 'allow' || egress === 'audit') return { kind: 'every-name' }
   const patterns: Pattern[] = []
   for (const { peers, toPorts } of rules) {
     if (toPorts === undefined || !mayBeServer(peers)) continue
@@ -63,6 +86,28 @@ export function compileDnsRules(
       for (const pattern of patternsOf(entry, protocol)) patterns.push(pattern)
   }
   return { kind: 'names', patterns }
+}
+
+/** Adds the names of tiers to the names that an endpoint can ask. An endpoint in default deny (`isClosed`) has no Baseline tier. */
+function widened(rules: DnsRules, policies: readonly Policy[], isClosed: boolean): DnsRules {
+  if (rules.kind === 'every-name') return rules
+  const baseline = isClosed ? [] : namesOfTier(policies, 'Baseline')
+  const names = [...namesOfTier(policies, 'Admin'), ...baseline]
+  if (names.length === 0) return rules
+  return { kind: 'names', patterns: rules.kind === 'names' ? [...rules.patterns, ...names] : names }
+}
+
+/** True for a rule of a tier that can decide about asking any server: it covers port 53, and if it accepts, not all ports. */
+function decidesAsking({ action, peers, toPorts }: Rule, protocol: DnsProtocol): boolean {
+  if (!mayBeServer(peers)) return false
+  if (toPorts === undefined) return action !== 'allow'
+  return toPorts.some(({ ports }) =>
+    ports.some((range) => coversDns(range, protocol) && (action !== 'allow' || namesPort(range))),
+  )
+}
+
+function isDefaultDeny(enforced: readonly Policy[]): boolean {
+  return enforced.some(({ defaultDeny }) => defaultDeny)
 }
 
 /** Returns true if both have the same kind and the same pattern objects in the same order. */
@@ -161,13 +206,33 @@ export function serverRulesOf(
   enforced: readonly Policy[],
   query: ServerQuery,
 ): ServerRules {
-  const entriesFor = (of: readonly Policy[], action: Rule['action']): readonly PortRule[] =>
+  const isClosed = isDefaultDeny(enforced)
+  const ofTier = (tier: Tier['name']): RuleAction | undefined =>
+    decisionOf(policies, tier, (rule) => entriesOf(rule, query).length > 0)
+  const admin = ofTier('Admin')
+  if (admin === 'allow') return { kind: 'every-name' }
+  if (admin === 'deny') return { kind: 'not-admitted' }
+  const [plain, restricting] = [withoutTiers(policies), withoutTiers(enforced)]
+  const entriesFor = (of: readonly Policy[], action: RuleAction): readonly PortRule[] =>
     of
       .flatMap(({ rules }) => rules.filter((rule) => rule.action === action))
       .flatMap((rule) => entriesOf(rule, query))
-  if (entriesFor(enforced, 'deny').length > 0) return { kind: 'not-admitted' }
-  const entries = entriesFor(policies, 'allow')
-  if (entries.length === 0 && !isOpen(query)) return { kind: 'not-admitted' }
+  if (entriesFor(restricting, 'deny').length > 0) return { kind: 'not-admitted' }
+  const entries = entriesFor(plain, 'allow')
+  if (entries.length === 0) {
+    const baseline = isClosed ? undefined : ofTier('Baseline')
+    if (baseline === 'allow') return { kind: 'every-name' }
+    if (baseline === 'deny' || !isOpen(query)) return { kind: 'not-admitted' }
+  }
+  return widened(admittedRules(entries, restricting, query), policies, isClosed)
+}
+
+/** Returns the names that policies without tiers permit at an admitted server. `entries`: the entries that admit it. */
+function admittedRules(
+  entries: readonly PortRule[],
+  enforced: readonly Policy[],
+  query: ServerQuery,
+): DnsRules {
   const hasDns = enforced.some(hasDnsRules)
   if (!hasDns && query.withoutRules === 'allow') return { kind: 'every-name' }
   if (entries.some((entry) => entry.dns === undefined)) return { kind: 'every-name' }

@@ -1,12 +1,13 @@
 // `loadPolicies` turns policy files into the internal rule type (rule.ts). It reads CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy
-// of cilium.io/v2, NetworkPolicy of networking.k8s.io/v1, and allow-lists. A known field that namegate does not support is a fault, because
-// without the field the rule would mean something else. With `unsupportedFields: warn` the field is a warning, and the rule that contains
+// of cilium.io/v2, NetworkPolicy of networking.k8s.io/v1, ClusterNetworkPolicy of policy.networking.k8s.io/v1alpha2, and allow-lists. A known
+// field that namegate does not support is a fault, because without the field the rule would mean something else. With `unsupportedFields: warn` the field is a warning, and the rule that contains
 // it allows nothing. The loader has no side effects.
 
 import { formatPlace, type Fault, type Position } from '../../core/errors.ts'
 import { objectDocument } from '../../documents/object-source.ts'
 import {
   isMapping,
+  listWords,
   Reader,
   type FieldTable,
   type SourceDocument,
@@ -15,9 +16,10 @@ import { parseDocuments } from '../../documents/quick-documents.ts'
 import { DEFAULT_NAMESPACE } from '../match/labels.ts'
 import { isAllowList } from '../allow-line.ts'
 import { loadAllowList } from './allow-list.ts'
+import { readClusterSpec } from './cluster-network-policy.ts'
 import { readMetadata } from './metadata.ts'
 import { readNetworkSpec } from './network-policy.ts'
-import { readSpec } from './spec.ts'
+import { readSpec, type Spec } from './spec.ts'
 import type { Policy, PolicyKind } from '../rule.ts'
 
 export interface LoadOptions {
@@ -30,6 +32,8 @@ export interface LoadOptions {
   readonly ingress?: 'error' | 'ignore'
   /** `error`: known fields that namegate does not support are faults. `warn`: they are warnings. Default: error. */
   readonly unsupportedFields?: 'error' | 'warn'
+  /** `policies.cidr-matches-endpoints`. Without it, `networks` of a ClusterNetworkPolicy are a fault. Default: false. */
+  readonly cidrMatchesEndpoints?: boolean
   /** Receives notes on text that a reader can easily misunderstand, for `policy lint`. */
   readonly notes?: Fault[]
   /** Labels of the endpoints that allow-lists apply to. Default: all endpoints. */
@@ -58,11 +62,25 @@ export const DOCUMENT: FieldTable = new Map([
 
 export const API_VERSION = 'cilium.io/v2'
 export const NETWORK_API = 'networking.k8s.io/v1'
+export const CLUSTER_API = 'policy.networking.k8s.io/v1alpha2'
+/** The kinds of policy documents, and the version of the API that each belongs to. */
+export const API_OF = {
+  CiliumNetworkPolicy: API_VERSION,
+  CiliumClusterwideNetworkPolicy: API_VERSION,
+  NetworkPolicy: NETWORK_API,
+  ClusterNetworkPolicy: CLUSTER_API,
+} as const satisfies Record<Exclude<PolicyKind, 'AllowList'>, string>
+const KINDS = [
+  'CiliumNetworkPolicy',
+  'CiliumClusterwideNetworkPolicy',
+  'NetworkPolicy',
+  'ClusterNetworkPolicy',
+] as const
 const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
   ['List', 'is not supported: write its items as documents of their own'],
   ['CiliumNetworkPolicyList', 'is not supported: write its items as documents of their own'],
-  ['ClusterNetworkPolicy', 'is not supported'],
-  ['AdminNetworkPolicy', 'is not supported'],
+  ['AdminNetworkPolicy', 'is not supported: write a ClusterNetworkPolicy of v1alpha2'],
+  ['BaselineAdminNetworkPolicy', 'is not supported: write a ClusterNetworkPolicy of v1alpha2'],
   ['CiliumCIDRGroup', 'is not supported'],
   ['CiliumLocalRedirectPolicy', 'is not supported'],
   ['CiliumEgressGatewayPolicy', 'is not supported'],
@@ -125,7 +143,7 @@ function loadDocuments(
     const reader = new Reader(document, { faults, warnings: unsupported, notes: options.notes })
     const isList = Array.isArray(document.value) && document.value.length > 0
     const read = isList ? loadRuleList : loadDocument
-    policies.push(...read(reader, seen, options.ingress ?? 'error'))
+    policies.push(...read(reader, seen, options))
   }
   faults.sort(byPlace)
   warnings.sort(byPlace)
@@ -139,7 +157,7 @@ function byPlace({ position: a }: Fault, { position: b }: Fault): number {
 function loadDocument(
   reader: Reader,
   seen: Map<string, Position>,
-  ingress: 'error' | 'ignore',
+  options: LoadOptions,
 ): readonly Policy[] {
   const kind = readKind(reader)
   if (kind === undefined) return []
@@ -155,10 +173,7 @@ function loadDocument(
   }
   const { answers, audited, allowsGuarded } = metadata.annotations
   return specs.flatMap((spec) => {
-    const read =
-      kind === 'NetworkPolicy'
-        ? readNetworkSpec(spec, namespace ?? DEFAULT_NAMESPACE, ingress)
-        : readSpec(spec, namespace, ingress)
+    const read = readSpecOf(kind, spec, namespace, options)
     return read === undefined
       ? []
       : [
@@ -175,6 +190,24 @@ function loadDocument(
   })
 }
 
+function readSpecOf(
+  kind: PolicyKind,
+  spec: Reader,
+  namespace: string | undefined,
+  { ingress = 'error', cidrMatchesEndpoints = false }: LoadOptions,
+): (Spec & Pick<Policy, 'tier'>) | undefined {
+  switch (kind) {
+    case 'NetworkPolicy':
+      return readNetworkSpec(spec, namespace ?? DEFAULT_NAMESPACE, ingress)
+    case 'ClusterNetworkPolicy':
+      return readClusterSpec(spec, { ingress, cidrMatchesEndpoints })
+    case 'CiliumNetworkPolicy':
+    case 'CiliumClusterwideNetworkPolicy':
+    case 'AllowList':
+      return readSpec(spec, namespace, ingress)
+  }
+}
+
 /**
  * Reads a list of rules in the old form of Cilium's agent, where each item is a spec. The item has no name and no namespace, so it
  * becomes the clusterwide policy `FILE-NUMBER`, such as `web-1`.
@@ -182,7 +215,7 @@ function loadDocument(
 function loadRuleList(
   reader: Reader,
   seen: Map<string, Position>,
-  ingress: 'error' | 'ignore',
+  { ingress }: LoadOptions,
 ): readonly Policy[] {
   const kind = 'CiliumClusterwideNetworkPolicy'
   reader.note('a list of rules without names; each is read as a clusterwide policy')
@@ -218,7 +251,7 @@ function nameOfFile(file: string): string {
   return file.replace(/^.*\//, '').replace(/\.[a-z]+$/, '')
 }
 
-/** Returns the readers of `spec` and of the items of `specs`. A document can have both, as in Cilium. A NetworkPolicy has only `spec`. */
+/** Returns the readers of `spec` and of the items of `specs`. A document can have both, as in Cilium. Other policies have only `spec`. */
 function readSpecs(
   document: Reader,
   fields: ReadonlyMap<string, Reader>,
@@ -226,8 +259,8 @@ function readSpecs(
 ): readonly Reader[] {
   const spec = fields.get('spec')
   const specs = fields.get('specs')
-  if (kind === 'NetworkPolicy') {
-    specs?.fault('found specs, expected spec: this is a NetworkPolicy', 'key')
+  if (kind === 'NetworkPolicy' || kind === 'ClusterNetworkPolicy') {
+    specs?.fault(`found specs, expected spec: this is a ${kind}`, 'key')
     if (spec === undefined) document.fault('found no spec, expected one')
     return spec === undefined ? [] : [spec]
   }
@@ -249,15 +282,13 @@ function readKind(document: Reader): PolicyKind | undefined {
   const kind = fields.get('kind')
   const refused = typeof kind?.value === 'string' ? OTHER_KINDS.get(kind.value) : undefined
   if (kind !== undefined && refused !== undefined) return kind.fault(refused)
-  const isNetwork = kind?.value === 'NetworkPolicy'
-  const version = isNetwork ? NETWORK_API : API_VERSION
+  const known = KINDS.find((each) => each === kind?.value)
+  const version = API_OF[known ?? 'CiliumNetworkPolicy']
   const apiVersion = fields.get('apiVersion')
   if (apiVersion === undefined) return document.fault(`found no apiVersion, expected ${version}`)
   if (apiVersion.value !== version) return apiVersion.expected(version)
-  if (isNetwork) return 'NetworkPolicy'
-  if (kind?.value === 'CiliumNetworkPolicy') return 'CiliumNetworkPolicy'
-  if (kind?.value === 'CiliumClusterwideNetworkPolicy') return 'CiliumClusterwideNetworkPolicy'
-  const expected = 'CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy'
+  if (known !== undefined) return known
+  const expected = listWords(KINDS)
   return kind === undefined
     ? document.fault(`found no kind, expected ${expected}`)
     : kind.expected(expected)

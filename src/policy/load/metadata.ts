@@ -76,14 +76,14 @@ export function readMetadata(
   if (reader === undefined) return document.fault('found no metadata, expected metadata.name')
   const fields = reader.fields(METADATA)
   if (fields === undefined) return undefined
-  const annotations = readAnnotations(fields.get('annotations'))
+  const annotations = readAnnotations(fields.get('annotations'), kind)
   fields.get('labels')?.entries()
   fields.get('description')?.note('Kubernetes drops this field; spec.description is kept', 'key')
   const nameReader = fields.get('name')
   if (nameReader === undefined) return reader.fault('found no name, expected one')
   const name = readName(nameReader, 253, 'a name of letters a-z, digits, - and .')
   const namespaceReader = fields.get('namespace')
-  if (kind === 'CiliumClusterwideNetworkPolicy') {
+  if (kind === 'CiliumClusterwideNetworkPolicy' || kind === 'ClusterNetworkPolicy') {
     namespaceReader?.fault('found a namespace, expected none: the policy is clusterwide', 'key')
     return name === undefined
       ? undefined
@@ -106,7 +106,7 @@ function readName(reader: Reader, max: number, what: string): string | undefined
 }
 
 /** Reads annotations of namegate, and ignores annotations of other programs. */
-function readAnnotations(reader: Reader | undefined): Annotations {
+function readAnnotations(reader: Reader | undefined, kind: Policy['kind']): Annotations {
   let audited = false
   let allowsGuarded = false
   const answers: Mutable<AnswerOverrides> = {}
@@ -116,6 +116,9 @@ function readAnnotations(reader: Reader | undefined): Annotations {
       value.fault(`unknown annotation${suggestion(key, ANNOTATIONS.keys())}`, 'key')
     } else if (key === AUDIT) {
       audited = readFlag(value)
+      if (audited && kind === 'ClusterNetworkPolicy') {
+        value.fault(`is not supported for a ${kind}: audit its endpoints with audit.endpoints`)
+      }
     } else if (key === ALLOW_GUARDED) {
       allowsGuarded = readFlag(value)
     } else {

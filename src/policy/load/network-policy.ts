@@ -7,11 +7,12 @@
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { isMapping, type FieldTable, type Reader } from '../../documents/source-document.ts'
 import { NAMESPACE_KEY } from '../match/labels.ts'
+import { both, readNamespaces } from './pods.ts'
 import { portRule, readEndPort, type ReadPort, readPortNumber } from './ports.ts'
 import { readCidrSet } from './rule.ts'
-import { NAMESPACE_LABELS, readSelector } from './selector.ts'
+import { readSelector } from './selector.ts'
 import type { Spec } from './spec.ts'
-import type { LabelSelector, PeerSelector, PortRule, Rule } from '../rule.ts'
+import type { PeerSelector, PortRule, Rule } from '../rule.ts'
 
 const EGRESS_ONLY = 'namegate decides egress only'
 export const SPEC: FieldTable = new Map([
@@ -122,28 +123,13 @@ function readPeer(reader: Reader, namespace: string): PeerSelector | undefined {
   if (pods === undefined && namespaces === undefined) {
     return reader.fault('found no podSelector, namespaceSelector or ipBlock, expected one')
   }
-  const none: LabelSelector = { matchLabels: new Map() }
   const inside =
     namespaces === undefined
       ? { matchLabels: new Map([[`k8s:${NAMESPACE_KEY}`, namespace]]) }
-      : readSelector(namespaces, { mapKey: ofNamespace })
-  const those = pods === undefined ? none : readSelector(pods)
+      : readNamespaces(namespaces)
+  const those = pods === undefined ? { matchLabels: new Map<string, string>() } : readSelector(pods)
   if (inside === undefined || those === undefined) return undefined
   return { kind: 'endpoints', selector: both(inside, those) }
-}
-
-/** Returns a selector that requires what both selectors require, also when both want a value for one key. */
-function both(a: LabelSelector, b: LabelSelector): LabelSelector {
-  const matchLabels = new Map([...a.matchLabels, ...b.matchLabels])
-  const expressions = [...(a.matchExpressions ?? []), ...(b.matchExpressions ?? [])]
-  for (const [key, value] of a.matchLabels) {
-    if (matchLabels.get(key) !== value) expressions.push({ key, operator: 'In', values: [value] })
-  }
-  return expressions.length === 0 ? { matchLabels } : { matchLabels, matchExpressions: expressions }
-}
-
-function ofNamespace(key: string): string {
-  return `k8s:${NAMESPACE_LABELS}${key}`
 }
 
 function readPorts(items: readonly Reader[]): PortRule {

@@ -170,7 +170,8 @@ export function readCidrSet(reader: Reader): PeerSelector | undefined {
   return prefix === undefined ? undefined : { kind: 'cidr', prefix, except }
 }
 
-function readPrefix(reader: Reader): Prefix | undefined {
+/** Reads a prefix. A prefix with host bits is read as the prefix around it, and noted. */
+export function readPrefix(reader: Reader): Prefix | undefined {
   const text = reader.text('a prefix, such as 10.0.0.0/8')
   if (text === undefined) return undefined
   const result = parseMaskedPrefix(text)

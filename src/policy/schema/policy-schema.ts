@@ -3,10 +3,11 @@
 // twice.
 
 import { DURATION_PATTERN } from '../../core/quantity.ts'
-import { API_VERSION, DOCUMENT, NETWORK_API } from '../load/load.ts'
+import { API_VERSION, CLUSTER_API, DOCUMENT, NETWORK_API } from '../load/load.ts'
 import { ANNOTATIONS, METADATA, OWN_ANNOTATION } from '../load/metadata.ts'
 import type { PolicyKind } from '../rule.ts'
 import { CILIUM_DEFS } from './cilium-schema.ts'
+import { clusterSpec } from './cluster-schema.ts'
 import { networkSpec } from './network-schema.ts'
 import {
   ANY,
@@ -70,12 +71,26 @@ const KINDS: Readonly<Record<Exclude<PolicyKind, 'AllowList'>, Schema>> = {
     properties: { apiVersion: { const: NETWORK_API }, spec: networkSpec, specs: NOTHING },
     required: ['spec'],
   },
+  ClusterNetworkPolicy: {
+    properties: {
+      apiVersion: { const: CLUSTER_API },
+      metadata: {
+        properties: {
+          namespace: NOTHING,
+          annotations: { properties: { 'namegate.io/audit': { not: { const: 'true' } } } },
+        },
+      },
+      spec: clusterSpec,
+      specs: NOTHING,
+    },
+    required: ['spec'],
+  },
 }
 
 const policy = objectOf(
   DOCUMENT,
   {
-    apiVersion: texts([API_VERSION, NETWORK_API]),
+    apiVersion: texts([API_VERSION, NETWORK_API, CLUSTER_API]),
     kind: texts(Object.keys(KINDS)),
     metadata,
     spec: ANY,

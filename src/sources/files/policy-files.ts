@@ -15,8 +15,8 @@ export interface PolicyFile extends Pick<SourceFile<Policy>, 'path' | 'state' | 
 
 /** The options of the policy loader that the configuration sets. */
 export function readingOf(config: PoliciesConfig): LoadOptions {
-  const { ingress, unsupportedFields, allowListEndpoints } = config
-  return { ingress, unsupportedFields, allowListEndpoints }
+  const { ingress, unsupportedFields, allowListEndpoints, cidrMatchesEndpoints } = config
+  return { ingress, unsupportedFields, allowListEndpoints, cidrMatchesEndpoints }
 }
 
 /** Reads one file. `onWarning` receives each field that is left out of a policy (`policies.unsupported-fields: warn`). */

@@ -18,6 +18,7 @@ const DNS_RULES = [
   'test/policy/compile/server-rules.test.ts',
   'test/policy/audited.test.ts',
 ]
+const TIERS = ['test/policy/compile/tiers.test.ts']
 const VERDICT = ['test/contract/memory.test.ts']
 
 export const POLICY: readonly Mutation[] = [
@@ -64,14 +65,14 @@ export const POLICY: readonly Mutation[] = [
     ['if (place < last) this.#groups.clear()', 'if (place < 0) this.#groups.clear()'],
   ]),
   ...inFile('src/policy/compile/dns-rules.ts', DNS_RULES, [
-    ['if (!hasDns && options.withoutRules === ', 'if (options.withoutRules === '],
+    ["if (!hasDns && withoutRules === 'allow') return", "if (withoutRules === 'allow') return"],
     [
       "if (rule.action !== 'allow' || !mayBeServer(rule.peers)) return false",
       'if (!mayBeServer(rule.peers)) return false',
     ],
     [
-      'if (enforced.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
-      'if (enforced.every((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
+      'if (restricting.some(({ rules }) => rules.some((rule) => deniesAsking(rule, protocol))))',
+      'if (restricting.every(({ rules }) => rules.some((rule) => deniesAsking(rule, protocol))))',
     ],
     [
       "peer.kind === 'entity' ? peer.entity !== 'none' : peer.kind !== 'fqdn'",
@@ -103,17 +104,30 @@ export const POLICY: readonly Mutation[] = [
       'segments are cut wherever a coverage begins or ends, so one that touches a segment covers all of it',
     ],
     [
-      "const STRENGTH: readonly Action[] = ['deny', 'audit-deny', 'allow', 'audit']",
-      "const STRENGTH: readonly Action[] = ['deny', 'allow', 'audit-deny', 'audit']",
+      "[] = ['deny', 'audit-deny', 'allow', 'audit']",
+      "[] = ['deny', 'allow', 'audit-deny', 'audit']",
     ],
     [
       'if (port % size !== 0 || port + size - 1 > high) break',
       'if (port % size !== 0 || port + size - 1 > high + 1) break',
     ],
     [
-      'for (const segment of segmentsOf([...everyProtocol, ...mine])) {',
-      'for (const segment of segmentsOf(mine)) {',
+      'for (const segment of segmentsOf([...everyProtocol, ...mine], decide)) {',
+      'for (const segment of segmentsOf(mine, decide)) {',
     ],
+  ]),
+  ...inFile('src/policy/compile/tiers.ts', TIERS, [
+    ['if (admin !== undefined) return admin', 'if (admin?.action === undefined) return admin'],
+    [
+      "if (found !== undefined && found.action !== 'audit-deny') return found",
+      'if (found !== undefined) return found',
+    ],
+    ['Math.min(...ofTier.map(', 'Math.max(...ofTier.map('],
+    ['Math.min(turn.rule, ', 'Math.max(turn.rule, '],
+    ["return first.some(({ action }) => action === 'pass')", 'return first.length > 9'],
+    ["if (selected.some(({ action }) => action === 'pass')) return true", ''],
+    ['if (isDeny) return allowing.some(', 'if (isDeny) return denying.some('],
+    ["return { ...entry, action: 'weak-deny' }", 'return entry'],
   ]),
   ...inFile('src/datapath/verdict.ts', VERDICT, [
     ["const STRENGTH = ['deny', 'audit-pass',", "const STRENGTH = ['audit-pass', 'deny',"],

@@ -24,14 +24,14 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
     'no kind',
     API + META,
     [
-      '1:1: found no kind, expected CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy',
+      '1:1: found no kind, expected CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy, NetworkPolicy or ClusterNetworkPolicy',
     ],
   ],
   [
     'another kind',
     `${API}kind: Pod\n`,
     [
-      '2:7: kind: found "Pod", expected CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy',
+      '2:7: kind: found "Pod", expected CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy, NetworkPolicy or ClusterNetworkPolicy',
     ],
   ],
   [

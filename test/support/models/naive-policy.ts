@@ -15,6 +15,8 @@ export interface NaiveWorld {
   readonly labelled?: readonly { readonly prefix: Prefix; readonly labels: readonly string[] }[]
   /** What is known of names; every (name, address) an answer taught that has not been forgotten. */
   readonly names: readonly { readonly name: string; readonly address: Prefix }[]
+  /** `policies.cidr-matches-endpoints`: prefixes also select addresses of the node and of endpoints. */
+  readonly cidrMatchesKnown?: boolean
 }
 
 export interface NaiveFlow {
@@ -52,12 +54,38 @@ function judge(
   defaultEgress: NaiveVerdict,
   flow: NaiveFlow,
 ): NaiveVerdict {
+  const covers = (rule: Rule): boolean =>
+    peersInclude(rule, world, flow.peer) && portsInclude(rule, flow)
+  const admin = tierVerdict(selecting, 'Admin', covers)
+  if (admin !== undefined) return admin
   const covering = selecting
+    .filter(({ tier }) => tier === undefined)
     .flatMap((policy) => policy.rules)
-    .filter((rule) => peersInclude(rule, world, flow.peer) && portsInclude(rule, flow))
+    .filter(covers)
   if (covering.some((rule) => rule.action === 'deny')) return 'deny'
   if (covering.length > 0) return 'allow'
-  return selecting.some((policy) => policy.defaultDeny) ? 'deny' : defaultEgress
+  if (selecting.some((policy) => policy.defaultDeny)) return 'deny'
+  return tierVerdict(selecting, 'Baseline', covers) ?? defaultEgress
+}
+
+/**
+ * The API read straight: policies with lower priority values are checked first, in each the rule at the top; Accept and Deny are final,
+ * Pass skips to the next tier. Of equal priorities, which the API leaves open, deny comes before pass and pass before accept.
+ */
+function tierVerdict(
+  selecting: readonly Policy[],
+  name: 'Admin' | 'Baseline',
+  covers: (rule: Rule) => boolean,
+): 'allow' | 'deny' | undefined {
+  for (let priority = 0; priority <= 1000; priority++) {
+    const said = selecting
+      .filter(({ tier }) => tier?.name === name && tier.priority === priority)
+      .flatMap(({ rules }) => rules.find(covers)?.action ?? [])
+    if (said.includes('deny')) return 'deny'
+    if (said.includes('pass')) return undefined
+    if (said.includes('allow')) return 'allow'
+  }
+  return undefined
 }
 
 /** What an audited policy gives, without what it takes. */
@@ -80,7 +108,7 @@ function selects(selector: PeerSelector, world: NaiveWorld, peer: Prefix): boole
       )
     case 'cidr':
       return (
-        classOf(world, peer) === 'world' &&
+        (world.cidrMatchesKnown === true || classOf(world, peer) === 'world') &&
         containsPrefix(selector.prefix, peer) &&
         !selector.except.some((except) => containsPrefix(except, peer))
       )

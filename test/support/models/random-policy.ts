@@ -8,8 +8,8 @@ import type { Random } from './random.ts'
 import { randomSelector } from './random-selector.ts'
 
 export const NAMES = ['a.x', 'b.x', 'c.x', 'd.y', 'e.y', 'a.b.x'] as const
-const PATTERNS = ['a.x', 'b.x', '*.x', '**.x', '*.y', 'e.y', '*']
-const PREFIXES = [
+export const PATTERNS = ['a.x', 'b.x', '*.x', '**.x', '*.y', 'e.y', '*']
+export const PREFIXES = [
   '0.0.0.0/0',
   '198.18.0.0/15',
   '198.18.0.0/24',
@@ -38,7 +38,7 @@ export const PORTS: readonly (readonly [port: number, protocol: number])[] = [
   [9, SCTP],
   [0, 1],
 ]
-const RANGES: readonly PortRange[] = [
+export const RANGES: readonly PortRange[] = [
   { protocol: TCP, low: 443, high: 443 },
   { protocol: TCP, low: 80, high: 90 },
   { protocol: TCP, low: 0, high: 65_535 },
