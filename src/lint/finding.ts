@@ -25,6 +25,8 @@ export const LINT_CODES = [
   'never-asked',
   /** A policy that selects none of the given endpoints, or a deny rule with a peer that selects no given endpoint or resource. */
   'selects-nothing',
+  /** Several ClusterNetworkPolicies of one tier have one priority and different actions. */
+  'same-priority',
 ] as const
 
 export type LintCode = (typeof LINT_CODES)[number]

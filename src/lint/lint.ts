@@ -2,6 +2,7 @@
 // functions have no side effects.
 
 import type { Fault } from '../core/errors.ts'
+import { withoutTiers } from '../policy/compile/dns-tiers.ts'
 import type { Policy } from '../policy/rule.ts'
 import { lintAliases, type Aliases } from './aliases.ts'
 import { compareFindings, type Finding } from './finding.ts'
@@ -9,6 +10,7 @@ import { lintNames } from './names.ts'
 import { lintDenies, lintRulePeers, lintSelector } from './selection.ts'
 import { lintShadows } from './shadow.ts'
 import { lintSiblings } from './siblings.ts'
+import { lintTiers } from './tiers.ts'
 import { lintTransports } from './transports.ts'
 import { lintUnasked } from './unasked.ts'
 import type { NameList } from './written-names.ts'
@@ -39,11 +41,14 @@ export function lint(input: LintInput): readonly Finding[] {
     ...names.flatMap((list) => [...lintNames(list, input), ...lintSiblings(list)]),
     ...(aliases === undefined ? [] : lintAliases(names, aliases)),
     ...policies.flatMap((policy) => lintSelector(policy, endpoints)),
-    ...policies.flatMap(({ rules }) => rules.flatMap(lintRulePeers)),
+    ...policies.flatMap(({ rules, tier }) =>
+      rules.flatMap((rule) => lintRulePeers(rule, tier !== undefined)),
+    ),
     ...(endpoints === undefined ? [] : lintDenies(policies, [...endpoints, ...resources])),
     ...policies.flatMap(lintTransports),
     ...(withoutRules === undefined ? [] : lintUnasked(policies, withoutRules)),
-    ...lintShadows(policies),
+    ...lintShadows(withoutTiers(policies)),
+    ...lintTiers(policies),
   ].sort(compareFindings)
 }
 

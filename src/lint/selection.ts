@@ -12,9 +12,10 @@ import {
 import type { LabelSelector, Policy, Rule } from '../policy/rule.ts'
 import type { Finding } from './finding.ts'
 
-/** Returns the findings about the peers of one rule. */
-export function lintRulePeers(rule: Rule): readonly Finding[] {
-  return [...emptyPeers(rule), ...(rule.action === 'allow' ? openPeers(rule) : [])]
+/** Returns the findings about the peers of one rule. A rule of a tier can mean everything, because later tiers do not widen it. */
+export function lintRulePeers(rule: Rule, hasTier: boolean): readonly Finding[] {
+  const allows = rule.action === 'allow' && !hasTier
+  return [...emptyPeers(rule), ...(allows ? openPeers(rule) : [])]
 }
 
 /** Finds peers that select everything. Entities are not reported, because their name shows the intention. */

@@ -1,6 +1,7 @@
 // `lintUnasked` finds rules with `toFQDNs` whose names no rule lets the endpoints ask. Such a rule allows nothing: an address has the labels
 // of a name only after an answer. Without any `rules.dns` the key `dns.without-rules` decides, so the finding says what holds then. A rule
-// that lets the names be asked can be in another policy, if that policy selects at least the same endpoints.
+// that lets the names be asked can be in another policy, if that policy selects at least the same endpoints. `domainNames` of a
+// ClusterNetworkPolicy let their names be asked themselves.
 
 import { TCP, UDP } from '../core/protocol.ts'
 import {
@@ -9,6 +10,7 @@ import {
   patternsOf,
   permitsEveryName,
 } from '../policy/compile/dns-rules.ts'
+import { domainNamesOf } from '../policy/compile/dns-tiers.ts'
 import type { Pattern } from '../policy/match/pattern.ts'
 import type { Policy, Rule } from '../policy/rule.ts'
 import type { Finding } from './finding.ts'
@@ -23,12 +25,14 @@ export function lintUnasked(
   withoutRules: 'allow' | 'deny',
 ): readonly Finding[] {
   return policies.flatMap((policy) => {
+    if (policy.tier !== undefined) return []
     const all = policies.filter((other) => selectsAtLeast(other, policy))
     const asking = all.flatMap(({ rules }) => rules)
     if (asking.some((rule) => PROTOCOLS.some((protocol) => permitsEveryName(rule, protocol)))) {
       return []
     }
-    const askable = asking.flatMap(askableIn)
+    const ofTiers = all.filter(({ tier }) => tier !== undefined).flatMap(({ rules }) => rules)
+    const askable = [...asking.flatMap(askableIn), ...ofTiers.flatMap(domainNamesOf)]
     const hasDns = all.some(hasDnsRules)
     return policy.rules.flatMap((rule) => {
       const unasked = namesOf(rule).filter((name) => !askable.some((each) => meets(each, name)))

@@ -30,6 +30,27 @@ test('lint reports peers that everything fits, where no word says so', () => {
   assert.deepEqual(lintText(deny), [], 'a deny rule opens nothing')
 })
 
+test('lint reports equal priorities of one tier, where the actions differ', () => {
+  const policy = (name: string, tier: string, priority: number, action: string): string =>
+    [
+      'apiVersion: policy.networking.k8s.io/v1alpha2',
+      'kind: ClusterNetworkPolicy',
+      `metadata: { name: ${name} }`,
+      `spec: { tier: ${tier}, priority: ${priority}, subject: { namespaces: {} }, egress: [{ action: ${action}, to: [{ namespaces: {} }] }] }`,
+    ].join('\n')
+  const first = policy('a', 'Admin', 5, 'Accept')
+  const rows: readonly (readonly [second: string, found: number, reason: string])[] = [
+    [policy('b', 'Admin', 5, 'Deny'), 1, 'which of them decides is open'],
+    [policy('b', 'Admin', 5, 'Accept'), 0, 'either decides alike'],
+    [policy('b', 'Admin', 6, 'Deny'), 0, 'the lower number decides'],
+    [policy('b', 'Baseline', 5, 'Deny'), 0, 'another tier'],
+  ]
+  for (const [second, count, reason] of rows) {
+    const found = lintText(`${first}\n---\n${second}\n`).map((each) => each.split(' ')[1])
+    assert.deepEqual(found, Array<LintCode>(count).fill('same-priority'), reason)
+  }
+})
+
 test('lint reports names that may be asked over one of UDP and TCP alone', () => {
   const entry = (protocol: string, names: string): string =>
     `{ toPorts: [ { ports: [ { port: "53"${protocol} } ], rules: { dns: [ ${names} ] } } ] }`
