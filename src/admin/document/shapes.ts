@@ -5,6 +5,7 @@
 
 import { z } from 'zod'
 import { cluster, CLUSTER_SCHEMAS } from './cluster-shapes.ts'
+import { explanation } from './explain-shapes.ts'
 import { FLOW_SCHEMAS } from './flow-shapes.ts'
 import { REQUEST_SCHEMAS } from './request-shapes.ts'
 import { flag, list, numbers, optional, shape, text, texts, time, whole } from './shape-parts.ts'
@@ -206,28 +207,6 @@ const status = shape({
   waitedFor: whole
     .describe('The policy revision for which the answer waited. Absent without `realized=`')
     .exactOptional(),
-})
-
-const explanation = shape({
-  verdict: z.enum(['allow', 'deny', 'audit']),
-  reason: text,
-  rules: list({
-    policy: text,
-    file: text,
-    line: whole,
-    action: z.enum(['allow', 'deny', 'pass']),
-    tier: text.describe('The tier of a ClusterNetworkPolicy, and its priority').exactOptional(),
-    name: text.describe('The name of the rule').exactOptional(),
-  }),
-  selectors: texts,
-  identities: numbers,
-  labels: texts,
-  default: shape({ egress: text, policies: texts, audited: texts }),
-  nearest: shape({ policy: text, file: text, line: whole, missing: text }).nullable(),
-  add: shape({ file: text, text })
-    .nullable()
-    .describe('A line that would allow what was asked, and the allow-list to add it to'),
-  notes: texts,
 })
 
 const verify = shape({ differences: z.array(difference).readonly() })
