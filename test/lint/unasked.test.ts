@@ -55,6 +55,20 @@ test('lint counts the rules.dns of policies that select at least the same endpoi
   }
 })
 
+test('lint finds no such names in ClusterNetworkPolicies, and counts their domainNames', () => {
+  const tier =
+    '---\napiVersion: policy.networking.k8s.io/v1alpha2\nkind: ClusterNetworkPolicy\nmetadata: { name: t }\nspec: { tier: Admin, priority: 1, subject: { namespaces: {} }, egress: [{ action: Accept, to: [{ domainNames: ["*.NAME"] }] }] }\n'
+  const plain = `{ endpointSelector: {}, egress: [ { ${REACH} } ] }`
+  const rows: readonly (readonly [name: string, found: number, why: string])[] = [
+    ['a.io', 0, 'the names of the other rule can be asked'],
+    ['b.io', 1, 'only the other rule has a finding'],
+  ]
+  for (const [name, count, why] of rows) {
+    const found = lintText(mkFile(plain, tier.replace('NAME', name)), { withoutRules: 'deny' })
+    assert.equal(found.filter((each) => each.endsWith('never-asked')).length, count, why)
+  }
+})
+
 test('lint finds nothing of that kind in an allow-list, whose names can be asked', () => {
   const { policies } = loadPolicies('www.a.io\n*.b.io:443\n', 'web.allow')
   const base = { names: [], notes: [], endpoints: undefined, aliases: undefined, portable: false }
