@@ -34,7 +34,7 @@ export class KnownVersion {
 
   /** Takes the version of a complete list. Returns false if the list must not be applied. */
   take(version: string, isLatest: boolean): boolean {
-    if (this.#version !== undefined && isOlder(version, this.#version)) {
+    if (this.isAhead(version)) {
       this.#needsLatest = true
       if (isLatest) this.#olderTimes++
       if (this.#olderTimes < OLDER_MAX) {
@@ -49,15 +49,13 @@ export class KnownVersion {
     return true
   }
 
-  /** Returns false for a change that is older than what is known, which must not be applied. */
-  isNews(version: string): boolean {
-    const isStale = this.#version !== undefined && isOlder(version, this.#version)
-    if (isStale) this.#counts.stale++
-    return !isStale
+  /** True if `version` is older than what is known. */
+  isAhead(version: string): boolean {
+    return this.#version !== undefined && isOlder(version, this.#version)
   }
 
   /** Takes the version of an event or bookmark. */
   advance(version: string): void {
-    if (this.#version === undefined || !isOlder(version, this.#version)) this.#version = version
+    if (!this.isAhead(version)) this.#version = version
   }
 }

@@ -8,8 +8,8 @@ import type { ListCause } from './reflector-counts.ts'
 export type Doing = 'watch-list' | 'pages' | 'watch'
 
 export type Outcome =
-  /** Continue the watch at once. */
-  | { readonly kind: 'resume' }
+  /** Continue the watch at once. `check`: compare the versions first, because the watch brought nothing. */
+  | { readonly kind: 'resume' | 'check' }
   /** Watch-list does not work with this server: list in pages at once. */
   | { readonly kind: 'pages' }
   /** What is known is too old to continue from: list again. */
@@ -27,16 +27,26 @@ export type Outcome =
 /** Answers to a watch-list from servers that do not know it. Kubernetes 1.20 answers 422. */
 const UNKNOWN_REQUEST: readonly number[] = [400, 405, 406, 422, 501]
 
-/** After the end of a watch or watch-list. `isSound`: the watch brought something and lasted. */
+/** What a watch was like. */
+export interface WatchLife {
+  readonly hasBrought: boolean
+  readonly ageMs: number
+}
+
+/** A watch that ends in an orderly way after this time continues at once. */
+export const LIVED_MS = 5_000
+
+/** After the end of a watch or watch-list. */
 export function outcomeOfEnd(
   end: ApiAnswer | ApiLoss | ApiStreamEnd,
   doing: Doing,
-  isSound: boolean,
+  { hasBrought, ageMs }: WatchLife,
 ): Outcome {
   if (end.kind === 'answer') return outcomeOf(statusOfAnswer(end), doing)
   if (end.kind !== 'ended') return retry(end.reason)
   if (doing === 'watch-list') return { kind: 'pages' } // the server ended before the list was complete
-  return isSound ? { kind: 'resume' } : retry('the API server ended the watch')
+  if (ageMs < LIVED_MS) return retry('the API server ended the watch at once')
+  return { kind: hasBrought ? 'resume' : 'check' }
 }
 
 /** After an answer that is not 200. */

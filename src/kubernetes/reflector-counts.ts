@@ -2,13 +2,16 @@
 
 import type { ApiPort } from './api-port.ts'
 
-/** Why a list was begun. `fallback`: watch-list did not work. `retry`: the list before it failed. */
+/**
+ * Why a list was begun. `fallback`: watch-list did not work. `behind`: the newest version of the server is older than the known one.
+ * `retry`: the list before it failed.
+ */
 export type ListCause =
   | 'start'
   | 'fallback'
   | 'retry'
   | 'expired'
-  | 'silent'
+  | 'behind'
   | 'refused'
   | 'appeared'
 
@@ -35,7 +38,7 @@ export interface ReflectorCounts {
 
 export function newCounts(): ReflectorCounts {
   return {
-    lists: { start: 0, fallback: 0, retry: 0, expired: 0, silent: 0, refused: 0, appeared: 0 },
+    lists: { start: 0, fallback: 0, retry: 0, expired: 0, behind: 0, refused: 0, appeared: 0 },
     requests: new Map(),
     events: 0,
     bookmarks: 0,

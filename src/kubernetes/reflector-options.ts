@@ -6,6 +6,7 @@ import type { ApiPort } from './api-port.ts'
 import type { CollectionEvents } from './collection-events.ts'
 import type { Target } from './collections.ts'
 import type { RelistGate } from './relist-gate.ts'
+import { WATCH_MS } from './requests.ts'
 
 export interface ReflectorOptions {
   readonly target: Target
@@ -19,11 +20,9 @@ export interface ReflectorOptions {
   readonly events: CollectionEvents
 }
 
-/** The time limit of a watch without any event. The server sends a bookmark every minute, so silence means that something is wrong. */
-export const SILENT_MS = 240_000
+/** The time limit of a watch without any event. The server ends each watch before. */
+export const SILENT_MS = 2 * WATCH_MS + 30_000
 /** The time limit of a page. The server itself gives up after 60 s. */
 export const PAGE_MS = 90_000
 /** How long a missing kind or right is left alone; half of it at least. */
 export const SLOW_MS = 60_000
-/** A watch that ends in an orderly way after this time continues at once. */
-export const LIVED_MS = 5_000

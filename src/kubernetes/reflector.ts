@@ -6,28 +6,23 @@ import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from './api-port.ts'
 import { describeStatus, type ApiStatus } from './api-status.ts'
 import { Backoff, randomPart } from './backoff.ts'
 import type { CollectionState } from './collection-events.ts'
-import { describeMissing, discover, isAlwaysServed, type Presence } from './discovery.ts'
+import { findMissing } from './discovery.ts'
 import { Initial } from './initial.ts'
 import { KnownVersion } from './known-version.ts'
 import { outcomeOf, outcomeOfEnd, outcomeOfEvent, type Doing, type Outcome } from './outcome.ts'
 import type { KubernetesObject } from './objects.ts'
 import { PagedList, type ListEnd } from './paged-list.ts'
 import { countRequests, newCounts, type ListCause } from './reflector-counts.ts'
-import {
-  LIVED_MS,
-  PAGE_MS,
-  SILENT_MS,
-  SLOW_MS,
-  type ReflectorOptions,
-} from './reflector-options.ts'
+import { PAGE_MS, SILENT_MS, SLOW_MS, type ReflectorOptions } from './reflector-options.ts'
 import {
   freshnessOf,
   listPath,
   PAGE_SIZE,
-  smallerPage,
+  pageSizeAfter,
   watchListPath,
   watchPath,
 } from './requests.ts'
+import { checkVersion } from './version-check.ts'
 import { readEvent } from './watch-event.ts'
 import { Work } from './work.ts'
 
@@ -110,19 +105,15 @@ export class Reflector {
   #listed(end: ListEnd, isLatest: boolean): void {
     switch (end.kind) {
       case 'listed':
-        if (!this.#finish(end.version, isLatest)) return
-        this.#rest()
-        return this.#watch()
+        if (this.#finish(end.version, isLatest)) this.#watch()
+        return
       case 'refused':
         return this.#follow(outcomeOf(end.status, this.#doing))
       case 'torn':
-        this.counts.torn++
-        this.#pageSize = 0 // one page, so that no compaction can come between pages
-        return this.#failed(end.reason)
       case 'too-long':
-        this.#pageSize = smallerPage(this.#pageSize)
-        return this.#failed(end.reason)
       case 'lost':
+        if (end.kind === 'torn') this.counts.torn++
+        this.#pageSize = pageSizeAfter(end.kind, this.#pageSize)
         return this.#failed(end.reason)
     }
   }
@@ -137,12 +128,22 @@ export class Reflector {
     const request = this.#api.watch(path, {
       onOpen: () => {
         this.#work.heard()
-        if (this.#initial === undefined) this.#enter('watching', '')
+        if (this.#initial === undefined) this.#watching()
       },
       onEvent: (event) => this.#event(event),
       onEnd: (end) => this.#ended(end),
     })
-    this.#work.open(request, SILENT_MS, () => this.#silent())
+    this.#work.open(request, PAGE_MS, () => {
+      this.counts.silences++
+      // A server that ignores the parameters of a watch-list never ends the initial state.
+      if (this.#initial !== undefined) this.#withoutWatchList()
+      else this.#failed('the API server sent nothing for too long')
+    })
+  }
+
+  #watching(): void {
+    this.#work.allow(SILENT_MS)
+    this.#enter('watching', '')
   }
 
   #event(value: unknown): void {
@@ -158,7 +159,7 @@ export class Reflector {
       case 'bookmark':
         this.counts.bookmarks++
         if (this.#initial === undefined) this.#advance(event.version)
-        else if (event.endsInitial && this.#finish(event.version, true)) this.#enter('watching', '')
+        else if (event.endsInitial && this.#finish(event.version, true)) this.#watching()
         return
       case 'error':
         return this.#follow(outcomeOfEvent(event.status, this.#doing))
@@ -170,7 +171,10 @@ export class Reflector {
   #apply(kind: 'change' | 'removal', object: KubernetesObject): void {
     const { events } = this.#options
     const version = object.metadata.resourceVersion
-    if (kind === 'change' && !this.#known.isNews(version)) return
+    if (kind === 'change' && this.#known.isAhead(version)) {
+      this.counts.stale++
+      return
+    }
     if (kind === 'removal') events.onRemove(object)
     else events.onChange(object)
     this.#advance(version)
@@ -210,17 +214,17 @@ export class Reflector {
   }
 
   #ended(end: ApiAnswer | ApiLoss | ApiStreamEnd): void {
-    const isSound = this.#hasBrought && this.#work.age >= LIVED_MS
-    const outcome = outcomeOfEnd(end, this.#doing, isSound)
+    const life = { hasBrought: this.#hasBrought, ageMs: this.#work.age }
     if (end.kind === 'lost') this.#offersWatchList = true // the next server can be another one
-    this.#follow(outcome)
+    this.#follow(outcomeOfEnd(end, this.#doing, life))
   }
 
   #follow(outcome: Outcome): void {
     switch (outcome.kind) {
       case 'resume':
-        this.#rest()
         return this.#watch()
+      case 'check':
+        return this.#check()
       case 'pages':
         return this.#withoutWatchList()
       case 'relist':
@@ -240,25 +244,30 @@ export class Reflector {
     this.#go()
   }
 
-  /** Finds out if the kind or the right is missing. */
-  #look(status: ApiStatus): void {
-    const { target } = this.#options
-    const verb = this.#doing === 'pages' ? 'list' : 'watch'
-    this.#rest()
-    if (isAlwaysServed(target)) return this.#missing('unknown', status, verb)
-    const request = discover(this.#api, target, (found) => this.#missing(found, status, verb))
-    this.#work.open(request, PAGE_MS, () => this.#failed(describeStatus(status)))
+  /** Nothing came in a whole watch. Finds out if the server is behind what is known. */
+  #check(): void {
+    const request = checkVersion(this.#api, this.#options.target, this.#known, (found) => {
+      if (found === 'behind') return this.#relist('behind', 'the server is behind what is known')
+      if (found === 'lost') return this.#failed('no answer from the API server')
+      if (found === 'current') this.#options.events.onCurrent()
+      if (!this.#isStopped) this.#watch()
+    })
+    this.#work.open(request, PAGE_MS, () => this.#failed('no answer from the API server in time'))
   }
 
-  #missing(found: Presence, status: ApiStatus, verb: 'list' | 'watch'): void {
-    const { target, random } = this.#options
-    if (found === 'lost') return this.#failed(describeStatus(status))
-    const { state, reason } = describeMissing(found, status, target, verb)
-    // The objects of a new definition have nothing to do with those of the old one.
-    if (state === 'absent') this.#due = 'appeared'
+  /** Finds out if the kind or a right is missing. */
+  #look(status: ApiStatus): void {
+    const verb = this.#doing === 'pages' ? 'list' : 'watch'
     this.#rest()
-    this.#enter(state, reason)
-    this.#work.wait(SLOW_MS / 2 + randomPart(random, SLOW_MS / 2), () => this.#go())
+    const { target, random } = this.#options
+    const request = findMissing(this.#api, target, status, verb, (missing) => {
+      if (missing === undefined) return this.#failed(describeStatus(status))
+      // The objects of a new definition have nothing to do with those of the old one.
+      if (missing.state === 'absent') this.#due = 'appeared'
+      this.#enter(missing.state, missing.reason)
+      this.#work.wait(SLOW_MS / 2 + randomPart(random, SLOW_MS / 2), () => this.#go())
+    })
+    this.#work.open(request, PAGE_MS, () => this.#failed(describeStatus(status)))
   }
 
   /** What is known stays. A list is due, at a random time. */
@@ -277,15 +286,6 @@ export class Reflector {
     this.#work.wait(this.#backoff.next(retryAfterMs), () => this.#go())
   }
 
-  #silent(): void {
-    this.counts.silences++
-    // A server that ignores the parameters of a watch-list never ends the initial state.
-    if (this.#initial === undefined)
-      this.#relist('silent', 'the API server sent nothing for too long')
-    else this.#withoutWatchList()
-  }
-
-  /** Ends what is under way. */
   #rest(): void {
     this.#work.end()
     this.#initial = undefined

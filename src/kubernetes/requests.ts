@@ -7,13 +7,17 @@ import type { KnownVersion } from './known-version.ts'
 
 /** How many objects one answer of a paged list has. */
 export const PAGE_SIZE = 500
-/** The size of the next pages, after a page was too long. 0 stands for one page with everything. */
-export function smallerPage(size: number): number {
-  return Math.max(1, (size === 0 ? PAGE_SIZE : size) >> 2)
+/**
+ * The size of the pages after a list was given up. 0 stands for one page with everything: no compaction can come between its pages. A page
+ * above the bound is followed by smaller ones.
+ */
+export function pageSizeAfter(end: 'torn' | 'too-long' | 'lost', size: number): number {
+  if (end === 'torn') return 0
+  return end === 'lost' ? size : Math.max(1, (size === 0 ? PAGE_SIZE : size) >> 2)
 }
 
 /** A watch ends by itself after this time, and up to as much again at random, so that a server that returns gets its clients back. */
-const WATCH_MS = 300_000
+export const WATCH_MS = 300_000
 
 /** What a list may answer. `latest`: the newest state. `any`: what the server's cache has. Otherwise: not older than this version. */
 export type Freshness =

@@ -12,6 +12,7 @@ export class Work {
   #leaveGate: (() => void) | undefined
   #beganAt = 0
   #heardAt = 0
+  #limitMs = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -27,13 +28,19 @@ export class Work {
     this.#endRequest()
     this.#request = request
     this.#beganAt = this.#clock.now()
+    this.#limitMs = ms
     this.heard()
     const look = (): void => {
-      const left = this.#heardAt + ms - this.#clock.now()
+      const left = this.#heardAt + this.#limitMs - this.#clock.now()
       if (left > 0) this.#timer = this.#clock.after(left, look)
       else onSilence()
     }
     this.#timer = this.#clock.after(ms, look)
+  }
+
+  /** Allows a longer silence from now on. */
+  allow(ms: number): void {
+    this.#limitMs = ms
   }
 
   /** Notes a sign of life. Costs one read of the clock, and no timer. */

@@ -69,12 +69,12 @@ test('Reflector counts requests by code, lists by cause, events and bookmarks', 
     fallback: 2,
     retry: 0,
     expired: 1,
-    silent: 0,
+    behind: 0,
     refused: 0,
     appeared: 0,
   })
   assert.deepEqual(Object.fromEntries(requests), { 200: 4, 410: 1, 422: 2, lost: 1 })
-  assert.deepEqual([events, bookmarks], [1, 2])
+  assert.deepEqual([events, bookmarks], [1, 1])
 })
 
 test('Reflector says what is current only after a list of the newest state, an event or a bookmark', () => {
@@ -82,7 +82,8 @@ test('Reflector says what is current only after a list of the newest state, an e
     [
       [['start', 'pass 1s'], false, 'a list from the cache can be old'],
       [['start', 'pass 1s', 'put a'], true, 'an event'],
-      [['start', 'pass 1s', 'bookmark'], true, 'a bookmark'],
+      [['start', 'pass 1s', 'pass 11m'], false, 'a check against the cache'],
+      [['start', 'pass 1s', 'other', 'bookmark'], false, '1.20 has no bookmark about other kinds'],
     ]
   for (const [steps, isCurrent, reason] of rows) {
     const lab = new ReflectorLab({ resource: 'pods', hasWatchList: false })

@@ -108,11 +108,18 @@ export class ApiModel {
     this.#changes = []
   }
 
-  /** Every watch that wants bookmarks gets one. */
+  /** The version of a bookmark for a watch; undefined if it gets none. Kubernetes 1.20 knows only the versions of the kind itself. */
+  progressOf({ resource, from }: Pick<Watcher, 'resource' | 'from'>): number | undefined {
+    const own = this.#changes.findLast((each) => each.resource === resource)?.revision ?? 0
+    const revision = this.hasWatchList ? this.revision : own
+    return revision > from ? revision : undefined
+  }
+
+  /** Every watch that wants bookmarks gets one, if something has changed since it began. */
   bookmark(): void {
     for (const watcher of this.watchers) {
-      if (watcher.bookmarks && this.revision >= watcher.from)
-        watcher.send(this.bookmarkOf(watcher.resource, this.revision))
+      const revision = watcher.bookmarks ? this.progressOf(watcher) : undefined
+      if (revision !== undefined) watcher.send(this.bookmarkOf(watcher.resource, revision))
     }
   }
 

@@ -11,6 +11,8 @@ export type Reply =
       readonly kind: 'stream'
       readonly seconds: number
       begin(send: (event: ModelEvent) => void, end: () => void): () => void
+      /** Undefined if the watch does not want bookmarks. */
+      bookmark(): ModelEvent | undefined
     }
 
 interface Token {
@@ -26,8 +28,8 @@ export class ApiRequests {
     this.#model = model
   }
 
-  /** `path` has the query. */
-  answer(path: string): Reply {
+  /** `path` has the query. An administrator has all rights. */
+  answer(path: string, isAdministrator = false): Reply {
     const url = new URL(path, 'https://api.test')
     const place = placeOf(url.pathname)
     if (place === undefined) {
@@ -37,7 +39,7 @@ export class ApiRequests {
     const isWatch = url.searchParams.get('watch') === 'true'
     const verb = isWatch ? 'watch' : 'list'
     const { resource, apiVersion } = place
-    if (this.#model.denied.has(`${verb} ${resource}`)) {
+    if (!isAdministrator && this.#model.denied.has(`${verb} ${resource}`)) {
       return refuse(status.forbidden(verb, resource, groupOf({ apiVersion, kind: '' })))
     }
     if (!this.#model.defined.has(resource)) return refuse(status.noPath())
@@ -113,6 +115,12 @@ export class ApiRequests {
     return {
       kind: 'stream',
       seconds: Number(parameters.get('timeoutSeconds') ?? 1800),
+      bookmark: () => {
+        const revision = bookmarks
+          ? model.progressOf({ resource, from: Number(version) })
+          : undefined
+        return revision === undefined ? undefined : model.bookmarkOf(resource, revision)
+      },
       begin: (send, end) => {
         const isFresh = version === '' || version === '0'
         const from = isFresh ? model.revision : Number(version)

@@ -11,6 +11,9 @@ import { FakeClock } from '../fake-clock.ts'
 import { ApiModel, type Stored } from './api-model.ts'
 import { MemoryApi, type Fault } from './memory-api.ts'
 
+/** How often the server sends bookmarks. */
+const BOOKMARK_MS = 60_000
+
 /** Each random part is half of its bound. */
 const HALF = new RandomPool({ fill: (target) => target.fill(0x80) })
 
@@ -93,8 +96,9 @@ export class ReflectorLab {
   pass(ms: number): void {
     const until = this.clock.now() + ms
     while (this.clock.now() < until) {
-      this.clock.advance(Math.min(1, until - this.clock.now()))
-      if ((this.clock.now() - this.#startedAt) % 60_000 === 0) this.model.bookmark()
+      const sinceMark = (this.clock.now() - this.#startedAt) % BOOKMARK_MS
+      this.clock.advance(Math.min(BOOKMARK_MS - sinceMark, until - this.clock.now()))
+      if ((this.clock.now() - this.#startedAt) % BOOKMARK_MS === 0) this.model.bookmark()
       this.#requests()
     }
   }
