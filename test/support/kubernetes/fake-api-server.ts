@@ -1,6 +1,6 @@
 // An API server over TLS with HTTP/2 and HTTP/1.1, whose state is an ApiModel. Tests use it where the real control plane is not available.
 
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -18,6 +18,9 @@ import type { ServerCertificate } from './certificates.ts'
 /** The real servers pack larger bodies. */
 const PACKED_FROM = 128 * 1024
 
+/** A watch that wants bookmarks gets one so long before its end. */
+const BOOKMARK_MS = 2_000
+
 export type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => boolean
 
 export class FakeApiServer {
@@ -30,6 +33,7 @@ export class FakeApiServer {
   readonly #requests: ApiRequests
   readonly #server: Http2SecureServer
   readonly #sessions = new Set<ServerHttp2Session>()
+  readonly #sockets = new Set<Socket>()
 
   constructor(model: ApiModel, certificate: ServerCertificate) {
     this.model = model
@@ -39,6 +43,11 @@ export class FakeApiServer {
       this.#sessions.add(session)
       session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => undefined)
+    })
+    this.#server.on('secureConnection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+      socket.on('error', () => undefined)
     })
     this.#server.on('request', (request, response) => {
       void this.#answer(request, response)
@@ -67,9 +76,15 @@ export class FakeApiServer {
     for (const session of this.#sessions) session.goaway(0)
   }
 
-  /** Breaks all connections. */
+  /** Breaks all connections, those of HTTP/1.1 too. */
   breakAll(): void {
     for (const session of this.#sessions) session.destroy()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  /** Ends all watches in an orderly way. */
+  endWatches(): void {
+    for (const watcher of this.model.watchers) watcher.end()
   }
 
   async close(): Promise<void> {
@@ -84,7 +99,7 @@ export class FakeApiServer {
     const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
     if (!this.tokens.has(token)) return this.#body(request, response, 401, status.unauthorized())
     if (request.method !== 'GET') return await this.#write(request, response)
-    this.#reply(request, response, this.#requests.answer(request.url))
+    this.#reply(request, response, this.#requests.answer(request.url, token === 'admintoken'))
   }
 
   #reply(request: Http2ServerRequest, response: Http2ServerResponse, reply: Reply): void {
@@ -92,12 +107,20 @@ export class FakeApiServer {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.write('')
     const timer = setTimeout(() => response.end(), reply.seconds * 1000)
+    const marking = setTimeout(
+      () => {
+        const event = reply.bookmark()
+        if (event !== undefined) response.write(`${JSON.stringify(event)}\n`)
+      },
+      Math.max(0, reply.seconds * 1000 - BOOKMARK_MS),
+    )
     const stop = reply.begin(
       (event) => response.write(`${JSON.stringify(event)}\n`),
       () => response.end(),
     )
     response.on('close', () => {
       clearTimeout(timer)
+      clearTimeout(marking)
       stop()
     })
   }
