@@ -71,9 +71,6 @@ export class Connection implements ApiPort {
         bounds,
         counts: this.counts,
         heard: () => session.heard(),
-        onStatus: (code) => {
-          if (code === 401) this.#credentials.forget()
-        },
         ...(watch === undefined ? {} : { watch }),
         onEnd: report,
       })

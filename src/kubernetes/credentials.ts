@@ -1,5 +1,5 @@
-// Credentials reads the token, the authority and the client's certificate. A file is read again when it has changed. The token is checked
-// before each request, the rest before each new connection.
+// Credentials reads the token, the authority and the client's certificate. A file is read again when it has changed. Its dates and size are
+// looked at before each request (the token) and before each connection (the rest). So after 401 the next request has the token of that time.
 
 import { readFileSync, statSync } from 'node:fs'
 import type { SecureContextOptions } from 'node:tls'
@@ -25,11 +25,6 @@ export class Credentials {
   authorization(): string | undefined {
     const { token } = this.#access
     return token === undefined ? undefined : `Bearer ${this.#read(token).trim()}`
-  }
-
-  /** Reads all files again at their next use, because the server refused what they had. */
-  forget(): void {
-    this.#files.clear()
   }
 
   /** The options of a TLS connection. Throws if a file can not be read. */

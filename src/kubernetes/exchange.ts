@@ -22,8 +22,6 @@ export interface ExchangeParts {
   readonly counts: ConnectionCounts
   /** Called when anything comes. */
   readonly heard: () => void
-  /** Called with each status. */
-  readonly onStatus: (code: number) => void
   /** Of a watch. Absent: the answer has one body. */
   readonly watch?: { onOpen(): void; onEvent(event: unknown): void }
   readonly onEnd: (end: ApiAnswer | ApiLoss | ApiStreamEnd) => void
@@ -66,7 +64,7 @@ export class Exchange implements ApiRequest {
 
   #response(headers: IncomingHttpHeaders): void {
     if (this.#isOver) return
-    const { stream, heard, onStatus, watch } = this.#parts
+    const { stream, heard, watch } = this.#parts
     this.#code = Number(headers[':status'] ?? 0)
     this.#retryAfterMs = retryAfterOf(headers['retry-after'])
     heard()
@@ -74,7 +72,6 @@ export class Exchange implements ApiRequest {
       this.#parts.counts.octets += octets.length
       heard()
     })
-    onStatus(this.#code)
     const isPacked = headers['content-encoding'] === 'gzip'
     this.#read(isPacked ? stream.pipe(createGunzip()) : stream)
     if (this.#isWatch) watch?.onOpen()

@@ -1,7 +1,7 @@
 // The connection over TLS and HTTP/2 to a fake API server: answers, watches, bounds, broken and silent sessions, tokens.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
@@ -238,21 +238,36 @@ test(
   },
 )
 
-test(
-  'Connection reads a token again when its file changes, and after 401',
-  { skip },
-  async (context) => {
-    const path = join(folder, 'token')
-    writeFileSync(path, 'admintoken\n')
-    const lab = await mkLab(context, { access: { token: { kind: 'file', path } } })
-    assert.equal(codeOf(await get(lab.connection, CNP)), 200)
-    lab.server.tokens.clear()
-    lab.server.tokens.add('renewed')
-    assert.equal(codeOf(await get(lab.connection, CNP)), 401)
-    writeFileSync(path, 'renewed')
-    assert.equal(codeOf(await get(lab.connection, CNP)), 200)
-  },
-)
+test('Connection reads a token again when its file changes', { skip }, async (context) => {
+  const path = join(folder, 'token')
+  writeFileSync(path, 'admintoken\n')
+  const lab = await mkLab(context, { access: { token: { kind: 'file', path } } })
+  assert.equal(codeOf(await get(lab.connection, CNP)), 200)
+  lab.server.tokens.clear()
+  lab.server.tokens.add('renewed')
+  assert.equal(codeOf(await get(lab.connection, CNP)), 401, 'the old token')
+  writeFileSync(path, 'renewed')
+  assert.equal(codeOf(await get(lab.connection, CNP)), 200, 'the new token')
+  const { size } = statSync(path)
+  lab.server.tokens.add('another')
+  writeFileSync(path, 'another')
+  assert.equal(statSync(path).size, size, 'a token of the same length')
+  lab.server.tokens.delete('renewed')
+  assert.equal(codeOf(await get(lab.connection, CNP)), 200, 'without 401')
+})
+
+test('Connection counts an event without its end as lost', { skip }, async (context) => {
+  const lab = await mkLab(context)
+  lab.server.before = (_, response) => {
+    response.writeHead(200)
+    response.end('{"type":"BOOKMARK"}\n{"type":')
+    return true
+  }
+  const seen = watch(lab.connection, `${CNP}?watch=true&resourceVersion=100`)
+  await until('the watch ended', () => seen.end !== undefined)
+  assert.deepEqual(seen.events, [{ type: 'BOOKMARK' }])
+  assert.deepEqual(seen.end, { kind: 'lost', reason: 'the last event is incomplete' })
+})
 
 test('Connection calls nothing after cancel or close', { skip }, async (context) => {
   const lab = await mkLab(context)

@@ -3,6 +3,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { RandomPool, systemRandom } from '../../src/core/random.ts'
+import { PAGE_MS } from '../../src/kubernetes/reflector-options.ts'
+import { RelistGate } from '../../src/kubernetes/relist-gate.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 import { ReflectorLab } from '../support/kubernetes/reflector-lab.ts'
 
 interface Story {
@@ -93,4 +97,39 @@ test('Reflector says what is current only after a list of the newest state, an e
   const lab = new ReflectorLab()
   lab.run(['start', 'pass 1s'])
   assert.ok(lab.currentAt >= 0, 'a list of the newest state')
+})
+
+test('Reflectors of a node begin together, and later list one after another', () => {
+  const shared = { clock: new FakeClock(), gate: new RelistGate() }
+  const resources = ['namespaces', 'networkpolicies', 'ciliumnetworkpolicies']
+  const labs = resources.map((resource) => new ReflectorLab({ resource, ...shared }))
+  const listedAt = (): readonly number[] =>
+    labs.map(({ api }) => api.log.findLast(({ path }) => path.includes('sendInitial'))?.at ?? -1)
+  for (const lab of labs) lab.run(['start'])
+  shared.clock.advance(1_000)
+  assert.deepEqual(listedAt(), [0, 0, 0], 'the first lists wait for nothing')
+  for (const lab of labs) lab.run(['fault resourceVersion= 410', 'drop'])
+  labs[0]?.run(['fault sendInitial silence'])
+  shared.clock.advance(600_000)
+  const [first = 0, second = 0, third = 0] = listedAt()
+  assert.ok(first >= 30_000, `the list waited for half of the spread: ${first}`)
+  assert.ok(second >= first + PAGE_MS && third > second, `${first} ${second} ${third}`)
+})
+
+test('Reflectors of many nodes spread their lists over the whole time', () => {
+  const spreadMs = 60_000
+  const random = new RandomPool(systemRandom)
+  const times = Array.from({ length: 300 }, () => {
+    const lab = new ReflectorLab({ random, spreadMs })
+    lab.run(['start', 'pass 1s', 'fault resourceVersion= 410', 'drop', 'pass 70s'])
+    return lab.api.log.findLast(({ path }) => path.includes('sendInitial'))?.at ?? 0
+  })
+  const sixths = Array.from(
+    { length: 6 },
+    (_, i) => times.filter((at) => Math.floor((at - 1_500) / 10_000) === i).length,
+  )
+  assert.ok(
+    sixths.every((count) => count > 20),
+    `lists by 10 s: ${sixths.join(' ')}`,
+  )
 })

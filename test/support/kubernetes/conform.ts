@@ -23,9 +23,9 @@ function connect(cluster: Cluster): Exchanged {
   return { cluster, api, node, stranger, counts: api.counts, close }
 }
 
-/** `clusterOf` returns the reason if there is no cluster. */
+/** The exchanges follow each other. `clusterOf` returns the reason if there is no cluster. */
 export function conform(name: string, clusterOf: () => Cluster | string): void {
-  describe(name, () => {
+  describe(name, { concurrency: false }, () => {
     let exchanged: Exchanged | undefined
     before(async () => {
       const cluster = clusterOf()

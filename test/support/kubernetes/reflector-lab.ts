@@ -22,10 +22,13 @@ export interface LabOptions {
   readonly hasWatchList?: boolean
   readonly random?: RandomPool
   readonly spreadMs?: number
+  /** Shared with other reflectors. */
+  readonly clock?: FakeClock
+  readonly gate?: RelistGate
 }
 
 export class ReflectorLab {
-  readonly clock = new FakeClock()
+  readonly clock: FakeClock
   readonly model: ApiModel
   readonly api: MemoryApi
   readonly reflector: Reflector
@@ -36,7 +39,7 @@ export class ReflectorLab {
   /** When the owner last heard that its knowledge is current, in milliseconds of the clock. */
   currentAt = -1
   #logged = 0
-  readonly #startedAt = this.clock.now()
+  readonly #startedAt: number
   #backup: { readonly objects: readonly Stored[]; readonly revision: number } | undefined
 
   constructor({
@@ -44,10 +47,14 @@ export class ReflectorLab {
     hasWatchList = true,
     random = HALF,
     spreadMs = 60_000,
+    clock = new FakeClock(),
+    gate = new RelistGate(),
   }: LabOptions = {}) {
     const collection = COLLECTIONS.find((each) => each.resource === resource)
     if (collection === undefined) throw new Error(`no collection has ${resource}`)
     this.collection = collection
+    this.clock = clock
+    this.#startedAt = clock.now()
     this.model = new ApiModel({ hasWatchList })
     this.api = new MemoryApi(this.model, this.clock)
     this.reflector = new Reflector({
@@ -55,7 +62,7 @@ export class ReflectorLab {
       api: this.api,
       clock: this.clock,
       random,
-      gate: new RelistGate(),
+      gate,
       spreadMs,
       events: {
         onList: (objects) => this.#list(objects),
