@@ -78,6 +78,7 @@ export class KernelNode {
   readonly endpoints: EndpointControl
   readonly transition: Transition
   readonly #default: DefaultEgress
+  readonly #cidrMatchesKnown: boolean
   readonly #taught = new Map<string, Taught>()
   #inForce: readonly Policy[] = []
   #second = 0
@@ -87,7 +88,9 @@ export class KernelNode {
     random: Random,
     defaultEgress: DefaultEgress,
     dynamicIdentities = 4096,
+    cidrMatchesKnown = false,
   ) {
+    this.#cidrMatchesKnown = cidrMatchesKnown
     const datapath = new Unconnected(bench.datapath)
     const restored = datapath.dump()
     const nodeAddresses = NODE_ADDRESSES
@@ -109,6 +112,7 @@ export class KernelNode {
       learning: 'node',
       nodeAddresses,
       protectedPrefixes: [],
+      cidrMatchesEndpoints: cidrMatchesKnown,
     })
     const { core } = this
     const [staticIdentitiesMax, withoutDnsRules, endpointsMax] = [1000, 'allow', 8] as const
@@ -192,6 +196,7 @@ export class KernelNode {
       endpointAddresses: ENDPOINT_ADDRESSES,
       labelled: LABELLED,
       names: [...this.#taught.values()],
+      cidrMatchesKnown: this.#cidrMatchesKnown,
     }
     return naiveVerdict(world, policies, this.#default, { ...flow, labels: from.labels })
   }
