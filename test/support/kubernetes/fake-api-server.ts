@@ -73,7 +73,9 @@ export class FakeApiServer {
 
   /** Says goodbye to every client: open requests can finish. */
   sayGoodbye(): void {
-    for (const session of this.#sessions) session.goaway(0)
+    for (const session of this.#sessions) {
+      if (!session.closed && !session.destroyed) session.goaway(0)
+    }
   }
 
   /** Breaks all connections, those of HTTP/1.1 too. */
