@@ -1,9 +1,10 @@
 // A real control plane (etcd and kube-apiserver) inside a host of a lab, and a client that makes objects in it. NAMEGATE_TESTBED names the
 // folder with the programs; without it the tests of a real control plane are skipped.
 
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Host } from './lab.ts'
 import { run } from './lab-process.ts'
@@ -58,6 +59,26 @@ export class ControlPlane {
   async close(): Promise<void> {
     await this.#run('bash', [SCRIPT ?? '', 'down', this.folder])
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  }
+
+  /** Writes a kubeconfig with the rights of the service account namegate/namegate. */
+  nodeKubeconfig(): string {
+    const path = join(this.folder, 'kubeconfig-node')
+    const text = readFileSync(this.kubeconfig, 'utf8')
+    writeFileSync(path, text.replace('current-context: admin', 'current-context: node'))
+    return path
+  }
+
+  /** Sends a request until the server accepts it. */
+  async retry(method: string, path: string, body?: object): Promise<unknown> {
+    for (let left = 100; ; left--) {
+      try {
+        return await this.request(method, path, body)
+      } catch (error) {
+        if (left === 0) throw error
+        await sleep(200)
+      }
+    }
   }
 
   /** Kills a server as a crash does. */
