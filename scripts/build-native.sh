@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, nftables.node, tcp.node, udp.node and bpf.node, and the kernel object
-# namegate.bpf.o with namegate-gate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
-# named in one line each with the remedy; the exit code is 1 when anything is missing.
+# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, nftables.node, tcp.node, udp.node and bpf.node, the
+# programs set-mode, sandbox and namegate-cni, and the kernel object namegate.bpf.o with namegate-gate.bpf.o. Needs no network. Does
+# nothing when all is newer than its sources. What can't be built is named in one line each with the remedy; the exit code is 1 when
+# anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
 # NAMEGATE_OUT=FOLDER: the addons and programs into this folder, and no kernel objects (scripts/prebuild.sh).
 # NAMEGATE_SANITIZE=1: instead the addons alone, into build/Sanitize/, with ASan and UBSan; loading one of them takes
@@ -110,6 +111,11 @@ if [ -n "$compiler" ] && stale "$out/set-mode" src/native/bpf/set-mode.c scripts
 fi
 if [ -n "$compiler" ] && stale "$out/sandbox" src/native/sandbox/*.[ch] scripts/build-native.sh; then
 	make_file "$out/sandbox" "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/sandbox/sandbox.c
+fi
+
+if [ -n "$compiler" ] && stale "$out/namegate-cni" src/cni/*.[ch] src/native/netfilter/netlink.h scripts/build-native.sh; then
+	# Static, because the program runs on the node, beside any C library. NAMEGATE_STATIC_CC: the compiler for it (scripts/prebuild.sh).
+	make_file "$out/namegate-cni" "${NAMEGATE_STATIC_CC:-$compiler}" -std=gnu11 -O2 -Wall -Wextra -static src/cni/namegate-cni.c
 fi
 
 [ -z "${NAMEGATE_OUT:-}" ] || exit $missing

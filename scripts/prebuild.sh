@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes prebuilds/, the native part of the npm package: for each target linux-ARCH-LIBC a folder with the addons and the two
+# Makes prebuilds/, the native part of the npm package: for each target linux-ARCH-LIBC a folder with the addons and the
 # programs, and bpf/ with the kernel objects, which suit every target (docs/decisions/0042-…). Works in build/prebuild/.
 #   sh scripts/prebuild.sh              all four targets
 #   sh scripts/prebuild.sh TARGET...    these targets
@@ -124,10 +124,15 @@ check_symbols() {
 cross() {
   read_target "$1"
   say "building $1"
-  make_compiler "$1"
+  # namegate-cni is static, and with musl it has a tenth of the size.
+  read_target "${1%-*}-musl"
+  make_compiler "${1%-*}-musl"
+  static_compiler=$here/cc
+  read_target "$1"
+  [ "$libc" = musl ] || make_compiler "$1"
   make_stub
   out=$here/out
-  CC=$here/cc NAMEGATE_OUT=$out sh scripts/build-native.sh >"$here/log" 2>&1 || {
+  CC=$here/cc NAMEGATE_STATIC_CC=$static_compiler NAMEGATE_OUT=$out sh scripts/build-native.sh >"$here/log" 2>&1 || {
     cat "$here/log" >&2
     fail "$1 was not built: see above"
   }
