@@ -13,6 +13,7 @@ import {
   type ParsedCommand,
 } from './command.ts'
 import { ASK, AUDIT, FLOWS, GET, KUBERNETES, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
+import { CNI } from './definitions/cni.ts'
 import { EXEC } from './definitions/exec.ts'
 import { CONFIG, DATAPATH, DOCTOR, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
 import { EXPLAIN, PAGE, TOP } from './definitions/observe.ts'
@@ -111,6 +112,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   STATE,
   CONFIG,
   DOCTOR,
+  CNI,
   INIT,
   VERSION_COMMAND,
   COMPLETION,
