@@ -118,7 +118,16 @@ export interface LoadedObject {
 }
 
 export interface Bpf {
-  load(file: string, pins: string, sizes: Readonly<Record<string, number>>): LoadedObject | number
+  /**
+   * Loads the programs of an object whose section begins with a text. `maps` has sizes of maps by name, which are pinned in the
+   * folder `pins`. If `maps` is the handle of a loaded object, the programs use its maps.
+   */
+  load(
+    file: Uint8Array,
+    section: string,
+    pins: string,
+    maps: Readonly<Record<string, number>> | LoadedObject['handle'],
+  ): LoadedObject | number
   /** Closes all descriptors of an object. Pins and attached programs stay. */
   unload(handle: object): number
   /** Returns what libbpf wrote since the last `load`. */

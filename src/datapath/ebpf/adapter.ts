@@ -42,7 +42,8 @@ import {
   readNumber,
 } from './maps/layout.ts'
 import { detachAll } from './break-glass.ts'
-import { openRunning, programOf, type EbpfOptions, type Running } from './running.ts'
+import { programOf } from './program.ts'
+import { openRunning, type EbpfOptions, type Running } from './running.ts'
 
 /** What the programs return for a packet to be dropped: TC_ACT_SHOT on an interface, 0 on a cgroup. */
 const TC_DROP = 2
@@ -183,21 +184,23 @@ export class EbpfDatapath implements Datapath {
    * a cgroup endpoint, this process must be a member of the cgroup.
    */
   judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
-    const { hooks } = this.#on()
+    const { hooks, cgroup } = this.#on()
     const key = hooks.placeOf(endpoint)
     if (key?.kind === 'cgroup') {
-      return this.#runs(`ng_cgroup_${direction}`, frame, 0) === CGROUP_DROP ? 'drop' : 'pass'
+      const programs = cgroup.descriptors()
+      if (typeof programs === 'string') throw new Error(`Cannot run program: ${programs}`)
+      return this.#runs(programs[direction], frame, 0) === CGROUP_DROP ? 'drop' : 'pass'
     }
     return this.judgeAt(key?.id ?? 0, direction, frame)
   }
 
   /** Does the same as `judge` for an interface, with or without an endpoint. */
   judgeAt(ifindex: number, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
-    return this.#runs(`ng_tc_${direction}`, frame, ifindex) === TC_DROP ? 'drop' : 'pass'
+    const program = programOf(this.#on().object, `ng_tc_${direction}`)
+    return this.#runs(program, frame, ifindex) === TC_DROP ? 'drop' : 'pass'
   }
 
-  #runs(name: string, frame: Uint8Array, ifindex: number): number {
-    const program = programOf(this.#on().object, name)
+  #runs(program: number, frame: Uint8Array, ifindex: number): number {
     const result = this.#options.bpf.testRun(program, frame, ifindex)
     if (result < 0) throw new Error(`Cannot run program: ${errnoName(result)}`)
     return result
@@ -208,6 +211,7 @@ export class EbpfDatapath implements Datapath {
     this.#running.hooks.stop()
     if (!options.leaveEnforcing) detachAll(this.#options.bpf, this.#options.pinPath)
     this.#running.gate.close()
+    this.#running.cgroup.close()
     this.#options.bpf.unload(this.#running.object.handle)
     this.#running = undefined
   }

@@ -1,9 +1,9 @@
-// Running has the parts of the eBPF datapath that exist between `start` and `stop`: the loaded object with its maps, and the
+// Running has the parts of the eBPF datapath that exist between `start` and `stop`: the loaded programs with their maps, and the
 // writers of the maps.
 
 import type { Bpf, LoadedObject, Posix } from '../../native/native.ts'
 import { Adopted } from './maps/adopted.ts'
-import type { Programs } from './hooks/attach.ts'
+import { CgroupPrograms } from './hooks/cgroup-programs.ts'
 import { linkDirectory } from './maps/bpffs.ts'
 import { Events } from './maps/reports.ts'
 import { Gate } from './hooks/gate.ts'
@@ -11,9 +11,9 @@ import { Hooks } from './hooks/hooks.ts'
 import { encodeNumber } from './maps/layout.ts'
 import { openMaps, type KernelMaps } from './maps/kernel-map.ts'
 import { Peers } from './maps/peers.ts'
-import { loadProgram, type MapSizes } from './program.ts'
+import { loadProgram, programOf, readKernelObject, type MapSizes } from './program.ts'
 import { Sources } from './maps/sources.ts'
-import { TcPrograms } from './hooks/tc-programs.ts'
+import { TcPrograms, type TcDescriptors } from './hooks/tc-programs.ts'
 
 export interface EbpfOptions {
   readonly bpf: Bpf
@@ -43,7 +43,8 @@ export interface Running {
   readonly peers: Peers
   readonly adopted: Adopted
   readonly events: Events
-  readonly programs: Programs
+  readonly programs: TcDescriptors
+  readonly cgroup: CgroupPrograms
   readonly tc: TcPrograms
   /** The pin directory of cgroup links. */
   readonly links: string
@@ -53,7 +54,8 @@ export interface Running {
 export function openRunning(options: EbpfOptions): Running {
   const { bpf, posix, pinPath, connections, tcpIdleMs, udpIdleMs } = options
   const tables = { ng_conn: connections, ng_conn_new: connections, ng_flow_slot: connections }
-  const object = loadProgram(bpf, posix, pinPath, { ...tables, ...options.sizes })
+  const file = readKernelObject()
+  const object = loadProgram(bpf, posix, pinPath, { ...tables, ...options.sizes }, file)
   const maps = openMaps(bpf, object.maps)
   maps.ng_config.set(encodeNumber(0), encodeShares(options, maps))
   const peers = new Peers({
@@ -69,7 +71,11 @@ export function openRunning(options: EbpfOptions): Running {
   })
   const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
   const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })
-  const programs = programsOf(object)
+  const programs = {
+    tcFrom: programOf(object, 'ng_tc_from'),
+    tcTo: programOf(object, 'ng_tc_to'),
+  }
+  const cgroup = new CgroupPrograms({ bpf, pinPath, file, object })
   const links = linkDirectory(pinPath)
   const tc = new TcPrograms(bpf, pinPath, options.isInUse)
   tc.pin(programs)
@@ -78,6 +84,7 @@ export function openRunning(options: EbpfOptions): Running {
     posix,
     tc,
     programs,
+    cgroup,
     links,
     endpoints: maps.ng_endpoints,
     sources: new Sources(maps.ng_source),
@@ -88,7 +95,7 @@ export function openRunning(options: EbpfOptions): Running {
     },
   })
   const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-  return { object, gate, maps, hooks, peers, adopted, events, programs, tc, links }
+  return { object, gate, maps, hooks, peers, adopted, events, programs, cgroup, tc, links }
 }
 
 /** Encodes the value of ng_config: an endpoint's share of the tables of connections (share.h). */
@@ -100,19 +107,4 @@ export function encodeShares(
   const pool = Math.floor(all / 2)
   const reserved = Math.max(1, Math.floor((all - pool) / endpointsMax))
   return new Uint8Array(Uint32Array.of(connectionsPerEndpoint, reserved, pool, 0).buffer)
-}
-
-function programsOf(object: LoadedObject): Programs {
-  return {
-    tcFrom: programOf(object, 'ng_tc_from'),
-    tcTo: programOf(object, 'ng_tc_to'),
-    cgroupFrom: programOf(object, 'ng_cgroup_from'),
-    cgroupTo: programOf(object, 'ng_cgroup_to'),
-  }
-}
-
-export function programOf(object: LoadedObject, name: string): number {
-  const fd = object.programs[name]
-  if (fd === undefined) throw new Error(`Cannot find program ${name} in namegate.bpf.o`)
-  return fd
 }

@@ -145,35 +145,33 @@ static void name_types(struct bpf_object *object)
 	}
 }
 
-/* load(object file, pin directory, { map: entries }) -> { handle, maps: { name: fd }, programs: { name: fd } }, or -errno, which
- * lastLog() explains. The descriptors stay open as long as the handle exists. */
-static napi_value load(napi_env env, napi_callback_info info)
+/* Loads only the programs whose section begins with `section`. */
+static void choose_programs(struct bpf_object *object, const char *section)
 {
-	struct call call = read_call(env, info);
-	char path[PATH_SIZE], directory[PATH_SIZE];
-	text(&call, 0, path, sizeof(path));
-	text(&call, 1, directory, sizeof(directory));
-	if (call.bad)
-		return NULL;
-	log_length = 0;
-	log_text[0] = 0;
-	struct bpf_object *object = bpf_object__open_file(path, NULL);
-	if (!object)
-		return number(env, -errno);
-	name_types(object);
-	int result = prepare_maps(object, directory, &call, 2);
-	if (result == 0)
-		result = bpf_object__load(object);
-	if (result < 0) {
-		bpf_object__close(object);
-		return number(env, result);
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_autoload(program, strncmp(bpf_program__section_name(program), section,
+							   strlen(section)) == 0);
+}
+
+/* Uses the maps of an object that is loaded. */
+static int share_maps(struct bpf_object *object, const struct bpf_object *loaded)
+{
+	struct bpf_map *map;
+	bpf_object__for_each_map(map, object) {
+		const struct bpf_map *other = bpf_object__find_map_by_name(loaded, bpf_map__name(map));
+		int result = other ? bpf_map__reuse_fd(map, bpf_map__fd(other)) : -ENOENT;
+		if (result < 0) {
+			snprintf(log_text, LOG_SIZE, "map %s", bpf_map__name(map));
+			return result;
+		}
 	}
-	struct loaded *held = calloc(1, sizeof(*held));
-	if (!held) {
-		bpf_object__close(object);
-		return number(env, -ENOMEM);
-	}
-	held->object = object;
+	return 0;
+}
+
+static napi_value describe(napi_env env, struct loaded *held)
+{
+	struct bpf_object *object = held->object;
 	napi_value loaded, handle, maps, programs;
 	napi_create_object(env, &loaded);
 	napi_create_object(env, &maps);
@@ -184,12 +182,58 @@ static napi_value load(napi_env env, napi_callback_info info)
 		napi_set_named_property(env, maps, bpf_map__name(map), number(env, bpf_map__fd(map)));
 	struct bpf_program *program;
 	bpf_object__for_each_program(program, object)
-		napi_set_named_property(env, programs, bpf_program__name(program),
-					number(env, bpf_program__fd(program)));
+		if (bpf_program__autoload(program))
+			napi_set_named_property(env, programs, bpf_program__name(program),
+						number(env, bpf_program__fd(program)));
 	napi_set_named_property(env, loaded, "handle", handle);
 	napi_set_named_property(env, loaded, "maps", maps);
 	napi_set_named_property(env, loaded, "programs", programs);
 	return loaded;
+}
+
+/* load(object, section, pin directory, { map: entries } or handle) -> { handle, maps: { name: fd }, programs: { name: fd } }, or
+ * -errno, which lastLog() explains. Loads the programs whose section begins with `section`. With the handle of a loaded object the
+ * programs use its maps, and the pin directory is not read. The descriptors stay open as long as the handle exists. */
+static napi_value load(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char section[64], directory[PATH_SIZE];
+	size_t size = 0;
+	napi_valuetype type = napi_undefined;
+	struct loaded *beside = NULL;
+	const void *file = octets(&call, 0, 1, &size);
+	text(&call, 1, section, sizeof(section));
+	text(&call, 2, directory, sizeof(directory));
+	if (call.bad)
+		return NULL;
+	if (call.count > 3)
+		napi_typeof(env, call.values[3], &type);
+	if (type == napi_external)
+		napi_get_value_external(env, call.values[3], (void **)&beside);
+	else if (type != napi_object)
+		refuse(&call, "a handle, or numbers of entries", 3);
+	if (beside && !beside->object)
+		refuse(&call, "the handle of a loaded object", 3);
+	if (call.bad)
+		return NULL;
+	log_length = 0;
+	log_text[0] = 0;
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "namegate");
+	struct bpf_object *object = bpf_object__open_mem(file, size, &options);
+	if (!object)
+		return number(env, -errno);
+	name_types(object);
+	choose_programs(object, section);
+	int result = beside ? share_maps(object, beside->object) : prepare_maps(object, directory, &call, 3);
+	if (result == 0)
+		result = bpf_object__load(object);
+	struct loaded *held = result == 0 ? calloc(1, sizeof(*held)) : NULL;
+	if (!held) {
+		bpf_object__close(object);
+		return number(env, result < 0 ? result : -ENOMEM);
+	}
+	held->object = object;
+	return describe(env, held);
 }
 
 #endif

@@ -16,27 +16,25 @@ import {
   encodeHookKey,
   type EndpointValue,
 } from '../maps/layout.ts'
-import type { TcDescriptors, TcPrograms } from './tc-programs.ts'
+import type { CgroupPrograms } from './cgroup-programs.ts'
+import type { TcPrograms } from './tc-programs.ts'
 
 const INGRESS = 0
 const EGRESS = 1
 
-export interface Programs extends TcDescriptors {
-  readonly cgroupFrom: number
-  readonly cgroupTo: number
-}
-
-/** Returns undefined on success, or the name of the errno. */
+/** Returns undefined on success, or the reason of the failure. */
 export function attachCgroup(
   bpf: Bpf,
-  programs: Programs,
+  programs: CgroupPrograms,
   links: string,
   key: HookKey,
   path: string,
 ): string | undefined {
+  const found = programs.descriptors()
+  if (typeof found === 'string') return found
   const results = [
-    bpf.cgroupAttach(path, INGRESS, programs.cgroupTo, linkPin(links, key, 'to')),
-    bpf.cgroupAttach(path, EGRESS, programs.cgroupFrom, linkPin(links, key, 'from')),
+    bpf.cgroupAttach(path, INGRESS, found.to, linkPin(links, key, 'to')),
+    bpf.cgroupAttach(path, EGRESS, found.from, linkPin(links, key, 'from')),
   ]
   const failed = results.find((result) => result < 0)
   return failed === undefined ? undefined : errnoName(failed)

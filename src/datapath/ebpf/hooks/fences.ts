@@ -10,19 +10,19 @@
 
 import { endpointId, generation } from '../../../core/ids.ts'
 import type { Posix } from '../../../native/native.ts'
-import { detach, markAttached, type Programs, writeEntry } from './attach.ts'
+import { detach, markAttached, writeEntry } from './attach.ts'
 import { isWithoutLinkHeader, LOOPBACK } from '../../hooks/find-hook.ts'
 import type { Side } from '../../hooks/hook-index.ts'
 import type { LinkEvents, LinkItem } from '../../hooks/link-events.ts'
 import type { Gate } from './gate.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
-import type { TcPrograms } from './tc-programs.ts'
+import type { TcDescriptors, TcPrograms } from './tc-programs.ts'
 
 export interface FencesOptions {
   readonly tc: TcPrograms
   readonly posix: Posix
-  readonly programs: Programs
+  readonly programs: TcDescriptors
   readonly links: string
   readonly endpoints: KernelMap
   readonly linkEvents: LinkEvents

@@ -3,7 +3,7 @@
 // appears, and the adapter reports this. A name is written before an interface of that name can appear. Names outlive the
 // process, so an interface that appears without a daemon is closed too.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nativeFile } from '../../../native/native-files.ts'
 import { errnoName, type Bpf, type LoadedObject } from '../../../native/native.ts'
@@ -13,6 +13,7 @@ import { keyOf, keyText, type KernelMap } from '../maps/kernel-map.ts'
 import { encodeGateName, encodeNumber } from '../maps/layout.ts'
 
 const FILE = 'namegate-gate.bpf.o'
+const SECTION = 'netfilter'
 /** Runs before defragmentation (-400) and all hooks after defragmentation. */
 const PRIORITY = -500
 /** Daemons with other pins in the same network namespace use one priority each. */
@@ -40,7 +41,9 @@ export class Gate {
     const { bpf, pinPath, names } = options
     this.#stale = new Set(names.keyTexts())
     const file = nativeFile(FILE)
-    const loaded = existsSync(file) ? bpf.load(file, pinDirectory(pinPath), {}) : 0
+    const loaded = existsSync(file)
+      ? bpf.load(readFileSync(file), SECTION, pinDirectory(pinPath), {})
+      : 0
     this.#object = typeof loaded === 'number' ? undefined : loaded
     const failure = typeof loaded === 'number' ? loaded : this.#attach(loaded)
     this.state =

@@ -14,16 +14,18 @@ import { LinkEvents } from '../../hooks/link-events.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
 import type { Sources } from '../maps/sources.ts'
-import { attachCgroup, detach, markAttached, type Programs, writeEntry } from './attach.ts'
+import { attachCgroup, detach, markAttached, writeEntry } from './attach.ts'
+import type { CgroupPrograms } from './cgroup-programs.ts'
 import { Fences } from './fences.ts'
 import type { Gate } from './gate.ts'
-import type { TcPrograms } from './tc-programs.ts'
+import type { TcDescriptors, TcPrograms } from './tc-programs.ts'
 
 export interface HooksOptions {
   readonly bpf: Bpf
   readonly tc: TcPrograms
   readonly posix: Posix
-  readonly programs: Programs
+  readonly programs: TcDescriptors
+  readonly cgroup: CgroupPrograms
   /** The pin directory of cgroup links. */
   readonly links: string
   readonly endpoints: KernelMap
@@ -84,6 +86,7 @@ export class Hooks implements HookActs {
    * an interface of the endpoint's name for as long as that interface has no entry.
    */
   upsert(entry: EndpointEntry): string | undefined {
+    if (entry.hook.kind === 'cgroup') this.#options.cgroup.prepare()
     const before = this.#endpoints.get(entry.id)?.entry?.hook
     this.#closeName(entry.hook)
     this.#openName(before)
@@ -203,11 +206,11 @@ export class Hooks implements HookActs {
   }
 
   #attachPrograms(entry: EndpointEntry, found: PresentHook): string | undefined {
-    const { bpf, tc, programs, links, endpoints } = this.#options
+    const { bpf, tc, programs, cgroup, links, endpoints } = this.#options
     const failure =
       entry.hook.kind === 'interface'
         ? tc.attach(programs, found.key.id, entry.hook.side)
-        : attachCgroup(bpf, programs, links, found.key, found.path)
+        : attachCgroup(bpf, cgroup, links, found.key, found.path)
     return failure ?? markAttached(endpoints, found.key)
   }
 

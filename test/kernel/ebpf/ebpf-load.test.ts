@@ -1,0 +1,119 @@
+// Which programs a process of the eBPF datapath loads, and how much work of the kernel's verifier they are. The
+// kernel tells both in /proc/self/fdinfo.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { endpointId } from '../../../src/core/ids.ts'
+import { CgroupPrograms } from '../../../src/datapath/ebpf/hooks/cgroup-programs.ts'
+import { loadProgram, readKernelObject } from '../../../src/datapath/ebpf/program.ts'
+import { frame, SYN, tcp } from '../../support/packets.ts'
+import {
+  commit,
+  endpoint,
+  LEARNED,
+  PEER_4,
+  POD,
+  POD_4,
+  policy,
+  settle,
+  type Bench,
+} from '../../contract/bench.ts'
+import { ebpfMaker, withEbpfBench } from '../../contract/ebpf-bench.ts'
+
+const skip = ebpfMaker.unavailable ?? false
+const TC = 3
+const CGROUP = 8
+const HELLO = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
+
+interface OpenProgram {
+  readonly type: number
+  /** 0 on kernels before 5.16, which do not tell it. */
+  readonly verified: number
+}
+
+/** The programs of which this process has descriptors. */
+function openPrograms(): readonly OpenProgram[] {
+  const found: OpenProgram[] = []
+  for (const fd of readdirSync('/proc/self/fdinfo')) {
+    const text = infoOf(fd)
+    const type = /^prog_type:\s*(\d+)$/m.exec(text)?.[1]
+    const verified = Number(/^verified_insns:\s*(\d+)$/m.exec(text)?.[1] ?? 0)
+    if (type !== undefined) found.push({ type: Number(type), verified })
+  }
+  return found
+}
+
+function infoOf(fd: string): string {
+  try {
+    return readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8')
+  } catch {
+    return '' // The descriptor of the listing itself.
+  }
+}
+
+function numberOf(wanted: number): number {
+  return openPrograms().filter(({ type }) => type === wanted).length
+}
+
+function addCgroup(bench: Bench): void {
+  settle(bench, [], { hook: bench.cgroupHook(), sources: [] })
+}
+
+describe('ebpf programs', { skip }, () => {
+  test('start and an endpoint on an interface load the programs for interfaces only', () =>
+    withEbpfBench((bench) => {
+      settle(bench, [])
+      assert.deepEqual([numberOf(TC), numberOf(CGROUP)], [2, 0])
+    }))
+
+  test('commit loads the programs for cgroups once, even before the cgroup exists', () =>
+    withEbpfBench((bench) => {
+      for (const id of [7, 8]) {
+        const hook = { kind: 'cgroup', path: `namegate-absent-${process.pid}` } as const
+        commit(bench.datapath, {
+          endpointUpserts: [endpoint({ id: endpointId(id), hook, sources: [] })],
+        })
+        assert.deepEqual([numberOf(TC), numberOf(CGROUP)], [2, 2])
+        assert.equal(bench.datapath.hooks.stateOf(endpointId(id)).kind, 'waiting')
+      }
+    }))
+
+  test('start after a restart replaces the programs on a cgroup when its endpoint is known again', () =>
+    withEbpfBench((bench) => {
+      addCgroup(bench)
+      bench.restart()
+      assert.deepEqual([numberOf(TC), numberOf(CGROUP)], [2, 0])
+      addCgroup(bench)
+      assert.deepEqual([numberOf(TC), numberOf(CGROUP)], [2, 2])
+      assert.equal(bench.datapath.hooks.stateOf(POD).kind, 'attached')
+      assert.equal(bench.judge(POD, 'from', HELLO), 'drop')
+      commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED })] })
+      assert.equal(bench.judge(POD, 'from', HELLO), 'pass', 'by the maps of the other programs')
+    }))
+
+  test('stop closes all programs', () => {
+    const before = openPrograms().length
+    withEbpfBench(addCgroup)
+    assert.equal(openPrograms().length, before)
+  })
+
+  test('CgroupPrograms says why the kernel refuses the programs, and tries again', () =>
+    withEbpfBench(({ bpf, posix, pinPath, datapath }) => {
+      datapath.stop({ leaveEnforcing: false })
+      const file = readKernelObject()
+      const object = loadProgram(bpf, posix, pinPath, {}, file)
+      const broken = Uint8Array.from(file)
+      const programs = new CgroupPrograms({ bpf, pinPath, file: broken, object })
+      broken.fill(0, 0, 64)
+      programs.prepare()
+      const reason = programs.descriptors()
+      assert.ok(typeof reason === 'string')
+      assert.match(reason, /programs for cgroups cannot be loaded: E/)
+      broken.set(file.subarray(0, 64))
+      programs.prepare()
+      assert.equal(typeof programs.descriptors(), 'object')
+      programs.close()
+      bpf.unload(object.handle)
+    }))
+})
