@@ -52,8 +52,8 @@ export async function loadCluster(config: Config, log: Log): Promise<OpenCluster
     })
 }
 
-function workloadInterface({ octets }: Prefix): string | undefined {
+function workloadInterface({ family, octets }: Prefix): string | undefined {
   if (!isBuilt('posix')) return undefined
-  const name = loadPosix().workloadInterface(octets)
+  const name = loadPosix().workloadInterface(octets.subarray(0, family === 4 ? 4 : 16))
   return typeof name === 'string' && name !== '' ? name : undefined
 }
