@@ -87,14 +87,19 @@ export class ClusterObjects {
     this.#flush()
   }
 
-  /** Takes a whole collection, or all of it in one namespace. Every other object is gone. */
+  /**
+   * Takes a whole collection, or all of it in one namespace. Every other object is gone, unless the list `hasGaps`: then an object can be
+   * missing because it could not be read.
+   */
   list(
     collection: Collection,
     namespace: string | undefined,
     objects: readonly KubernetesObject[],
+    hasGaps = false,
   ): void {
     const present = new Set<string>()
     for (const object of objects) present.add(this.change(collection, object))
+    if (hasGaps) return
     const start = objectName(collection.kind, namespace, '')
     for (const name of this.#namesOf(collection)) {
       if (name.startsWith(start) && !present.has(name)) this.#remove(collection, name)

@@ -13,7 +13,7 @@ import type { CollectionState } from './collection-events.ts'
 import type { ApiPort } from './api-port.ts'
 import { KeptObjects, type TextKeeper } from './kept-objects.ts'
 import type { Placement } from './placements.ts'
-import type { LeftOut } from './pods.ts'
+import { WHY_NOT } from './pods.ts'
 import { Reflector } from './reflector.ts'
 import { RelistGate } from './relist-gate.ts'
 
@@ -56,6 +56,8 @@ interface Part {
   readonly reflector: Reflector
   /** True when the first look at the target has ended. */
   isSettled: boolean
+  /** True if an object could not be read since the last list. */
+  hasMalformed: boolean
   state: CollectionState
   reason: string
   /** The time of `Clock.now` at which the objects were known to be current. Undefined: never. */
@@ -191,6 +193,7 @@ export class Kubernetes {
       reason: '',
       currentAt: undefined,
       isSettled: false,
+      hasMalformed: false,
       reflector: new Reflector({
         target,
         api,
@@ -200,7 +203,8 @@ export class Kubernetes {
         spreadMs,
         events: {
           onList: (objects) => {
-            this.objects.list(collection, namespace, objects)
+            this.objects.list(collection, namespace, objects, part.hasMalformed)
+            part.hasMalformed = false
             this.#settle(part, true)
           },
           onChange: (object) => this.objects.change(collection, object),
@@ -209,8 +213,10 @@ export class Kubernetes {
           onCurrent: () => {
             part.currentAt = clock.now()
           },
-          onMalformed: (fault) =>
-            log.warn({ objects: kind, fault }, 'object of the cluster left out'),
+          onMalformed: (fault) => {
+            part.hasMalformed = true
+            log.warn({ objects: kind, fault }, 'object of the cluster left out')
+          },
         },
       }),
     }
@@ -277,15 +283,6 @@ export class Kubernetes {
       `cluster: ${what}: \`namegate kubernetes accept\` removes them now`,
     )
   }
-}
-
-const WHY_NOT: Readonly<Record<LeftOut | 'unknown', string>> = {
-  unknown: 'the API server has not reported the pod to namegate yet',
-  'host-network': 'the pod is on the network of the host',
-  finished: 'the pod has finished',
-  'no-address': 'the pod has no address',
-  'no-namespace': 'the namespace of the pod is not known yet',
-  'no-interface': 'the pod has no interface on this node',
 }
 
 const BADNESS: Readonly<Record<CollectionState, number>> = {

@@ -23,6 +23,16 @@ import type { Placement } from './placements.ts'
 /** Why a pod is not an endpoint. */
 export type LeftOut = 'host-network' | 'finished' | 'no-address' | 'no-namespace' | 'no-interface'
 
+/** Why a pod is not an endpoint, as a sentence. `unknown`: no event has named it. */
+export const WHY_NOT: Readonly<Record<LeftOut | 'unknown', string>> = {
+  unknown: 'the API server has not reported the pod to namegate yet',
+  'host-network': 'the pod is on the network of the host',
+  finished: 'the pod has finished',
+  'no-address': 'the pod has no address',
+  'no-namespace': 'the namespace of the pod is not known yet',
+  'no-interface': 'the pod has no interface on this node',
+}
+
 /** What namegate reads of a pod. */
 export interface Pod {
   readonly namespace: string

@@ -240,6 +240,17 @@ void test('removed pods go at once; many removed policies are held until someone
   assert.deepEqual([...lab.policies.keys()], ['kubernetes:CiliumNetworkPolicy/shop/c'])
 })
 
+void test('a list with an object that cannot be read removes nothing', () => {
+  const lab = new Lab()
+  lab.list(NAMESPACES, [NAMESPACE])
+  lab.list(PODS, [])
+  lab.list(POLICIES, [policy('a'), policy('b')])
+  lab.settle()
+  lab.objects.list(POLICIES, undefined, [policy('a')], true)
+  lab.clock.advance(20_000)
+  assert.equal(lab.policies.size, 2)
+})
+
 void test('a start has the objects of the daemon before, without the server', () => {
   const lab = new Lab()
   lab.interfaces.set('10.0.0.1', 'veth1')
