@@ -31,7 +31,9 @@ const skip = lost === undefined ? false : `${lost} is not built`
 const LIMIT_MS = 120_000
 /** Octets of the tarball with all four targets. A tarball of one target leaves room for three more. */
 const MOST = 3_000_000
-const OTHER_TARGETS = 390_000
+const OTHER_TARGETS = 475_000
+/** namegate-cni of this machine contains glibc. That of a release contains musl, and is so much smaller. */
+const GLIBC = 290_000
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-package-'))
 const prefix = join(folder, 'prefix')
@@ -147,7 +149,8 @@ test(
       'namegate.bpf.o',
     ])
     assert.ok((statSync(join(installed, 'prebuilds', target, 'sandbox')).mode & 0o111) === 0o111)
-    assert.ok(statSync(tarball).size + OTHER_TARGETS < MOST, `${statSync(tarball).size} octets`)
+    const size = statSync(tarball).size - GLIBC + OTHER_TARGETS
+    assert.ok(size < MOST, `${size} octets`)
   },
 )
 
