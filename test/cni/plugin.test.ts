@@ -208,6 +208,19 @@ void describe('namegate-cni', { skip }, () => {
     assert.equal(refusalOf(output).code, 50)
   })
 
+  it('STATUS with on-failure: close succeeds without the daemon, because ADD does', () => {
+    const network = { ...NET, socket: '/nowhere.sock', 'on-failure': 'close' }
+    const { code, stdout, stderr } = callPlugin({ command: 'STATUS', network })
+    assert.deepEqual([code, stdout], [0, ''])
+    assert.match(stderr, /nowhere\.sock/)
+  })
+
+  it('STATUS with on-failure: close fails when the daemon refuses for good', async () => {
+    daemon.reply = json(404, { detail: 'no such path' })
+    const network = { ...NET, socket: daemon.socket, 'on-failure': 'close' }
+    assert.equal(refusalOf(await runPlugin({ command: 'STATUS', network })).code, 50)
+  })
+
   it('GC has nothing to remove and needs no daemon', () => {
     const network = { ...NET, socket: '/nowhere.sock', 'cni.dev/valid-attachments': [] }
     assert.deepEqual(callPlugin({ command: 'GC', network }), { code: 0, stdout: '', stderr: '' })
