@@ -122,12 +122,15 @@ static void remove_pod(void)
 			detail_of(&answer));
 }
 
+/* STATUS says if ADD can succeed. With on-failure: close it can without the daemon. */
 static void print_status(void)
 {
 	struct network network;
 	read_network(&network);
 	struct answer answer = ask(network.socket, "/v1/status", NULL);
-	if (answer.status != 200)
+	if (answer.status != 200 && network.closes && may_succeed_later(&answer))
+		fprintf(stderr, "namegate-cni: new pods are closed until the daemon answers: %s: %s\n", network.socket, detail_of(&answer));
+	else if (answer.status != 200)
 		fail(CODE_NOT_AVAILABLE, "the namegate daemon does not answer", "%s: %s: check that the daemon runs on this node", network.socket, detail_of(&answer));
 }
 
