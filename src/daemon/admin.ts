@@ -53,6 +53,7 @@ export function makeDaemonAdmin(
     flows,
     adoption,
     sources,
+    cluster: daemon.cluster,
     mode,
     interception,
     limits: limits(),

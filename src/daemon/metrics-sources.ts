@@ -10,6 +10,7 @@ import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { Transition } from '../enforcement/transition.ts'
 import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { Interception } from '../intercept/interception.ts'
+import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { DnsProxy } from '../proxy/dns-proxy.ts'
 import type { Upstream } from '../proxy/upstream/upstream.ts'
 import type { SourceAges } from '../sources/source-ages.ts'
@@ -42,6 +43,8 @@ export interface MetricsSources {
     readonly ages: Pick<SourceAges, 'ages'>
     readonly fileTexts: { readonly tooLong: number } | undefined
   }
+  /** Undefined without a cluster in the configuration. */
+  readonly cluster: Pick<Kubernetes, 'collections' | 'counts' | 'leftOut'> | undefined
   readonly mode: Pick<DaemonMode, 'now'>
   readonly interception: Pick<Interception, 'counters' | 'isInForce'>
   readonly repair: Counted<Repairs> | undefined

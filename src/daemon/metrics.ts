@@ -466,6 +466,50 @@ export const METRICS: MetricTable<MetricsSources> = {
     read: ({ sources }) => [...sources.ages.ages()].map(([kind, ms]) => [kind, ms / MS_PER_SECOND]),
   },
 
+  // The cluster
+  kubernetes_collection_age_seconds: {
+    help: 'Time since the objects of the kind were known to be current. -1: never',
+    label: 'kind',
+    read: ({ cluster }) => cluster?.collections.map(({ kind, age }) => [kind, age] as const),
+  },
+  kubernetes_collection_state: {
+    help: 'State of each collection: 1 for the present state. held: a mass removal is held',
+    labels: ['kind', 'state'],
+    pairs: ({ cluster }) =>
+      (cluster?.collections ?? []).map(({ kind, state }) => [kind, state, 1] as const),
+  },
+  kubernetes_objects: {
+    help: 'Objects that are known, by kind',
+    label: 'kind',
+    read: ({ cluster }) =>
+      cluster?.collections.map(({ kind, objects }) => [kind, objects] as const),
+  },
+  kubernetes_faulty_objects: {
+    help: 'Objects with faults, whose last good version is in force, by kind',
+    label: 'kind',
+    read: ({ cluster }) => cluster?.collections.map(({ kind, faulty }) => [kind, faulty] as const),
+  },
+  kubernetes_held_policies: {
+    help: 'Policies that the cluster does not have any more, and that stay in force for a while, by kind',
+    label: 'kind',
+    read: ({ cluster }) => cluster?.collections.map(({ kind, held }) => [kind, held] as const),
+  },
+  kubernetes_pods_left_out: {
+    help: 'Pods of this node that are not endpoints, by reason',
+    label: 'reason',
+    read: ({ cluster }) => cluster?.leftOut,
+  },
+  kubernetes_requests_total: {
+    help: 'Requests to the API server, by the status of the answer; lost: no whole answer came',
+    label: 'code',
+    read: ({ cluster }) => cluster?.counts('requests'),
+  },
+  kubernetes_lists_total: {
+    help: 'Lists of collections that were begun, by cause. Each cause but start and appeared follows a failure',
+    label: 'cause',
+    read: ({ cluster }) => cluster?.counts('lists'),
+  },
+
   // The datapath, repair and interception
   datapath_events_total: {
     help: 'Verdicts, drops and writes that the datapath counted, by event',

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import type { ReceivedObjects } from '../sources/config-sources.ts'
 import type { Log } from '../telemetry/log.ts'
 import { ClusterObjects, type ClusterObjectsOptions } from './cluster-objects.ts'
+import { BADNESS, warningsOf, type CollectionStatus } from './collection-status.ts'
 import { targetsOf, type Collection, type Target } from './collections.ts'
 import type { CollectionState } from './collection-events.ts'
 import type { ApiPort } from './api-port.ts'
@@ -37,18 +38,6 @@ export interface KubernetesOptions {
 }
 
 const MS_PER_SECOND = 1000
-
-/** A collection as views show it. `held`: many policies were removed at once, and stay in force for a while. */
-export interface CollectionStatus {
-  readonly kind: string
-  readonly state: CollectionState | 'held'
-  readonly reason: string
-  readonly objects: number
-  readonly faulty: number
-  readonly held: number
-  /** Seconds since the objects were known to be current. -1: never. */
-  readonly age: number
-}
 
 /** One target of a collection with its reflector. */
 interface Part {
@@ -114,27 +103,22 @@ export class Kubernetes {
     return this.#collections.map((collection) => this.#statusOf(collection))
   }
 
+  /** The sum of a counter of all reflectors, by key: lists by cause, requests by status. */
+  counts(of: 'lists' | 'requests'): ReadonlyMap<string, number> {
+    const sums = new Map<string, number>()
+    for (const { reflector } of this.#parts) {
+      const counts = reflector.counts[of]
+      const entries = counts instanceof Map ? [...counts] : Object.entries(counts)
+      for (const [key, count] of entries) {
+        sums.set(String(key), (sums.get(String(key)) ?? 0) + count)
+      }
+    }
+    return sums
+  }
+
   /** Sentences about collections that are not current. */
   get warnings(): readonly string[] {
-    return this.collections.flatMap(({ kind, state, reason, age, held }) => {
-      const known = age < 0 ? 'nothing of it is known' : `known as of ${age} s ago`
-      switch (state) {
-        case 'watching':
-        case 'listing':
-          return []
-        case 'held': {
-          const how = '`namegate kubernetes accept` removes them now'
-          return [
-            `the cluster lost ${held} objects of ${kind} at once, which stay in force: ${reason}; ${how}`,
-          ]
-        }
-        case 'absent':
-          return []
-        case 'away':
-        case 'forbidden':
-          return [`${kind} of the cluster: ${reason}; ${known}`]
-      }
-    })
+    return this.collections.flatMap(warningsOf)
   }
 
   /** Pods of this node that are no endpoints, by reason. */
@@ -283,12 +267,4 @@ export class Kubernetes {
       `cluster: ${what}: \`namegate kubernetes accept\` removes them now`,
     )
   }
-}
-
-const BADNESS: Readonly<Record<CollectionState, number>> = {
-  watching: 0,
-  listing: 1,
-  absent: 2,
-  away: 3,
-  forbidden: 4,
 }

@@ -62,6 +62,13 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
       ages: { ages: () => [['policies', 0]] },
       fileTexts: { tooLong: 0 },
     },
+    cluster: {
+      collections: [
+        { kind: 'Pod', state: 'watching', reason: '', objects: 3, faulty: 0, held: 0, age: 1 },
+      ],
+      counts: () => new Map([['start', 1]]),
+      leftOut: new Map([['finished', 1]]),
+    },
     mode: { now: 'enforce' },
     limits: [
       { limit: 'pairs', use: 1, bound: 2, hits: 3 },
