@@ -102,6 +102,8 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['audit on --node --endpoint a', 'two scopes'],
   ['audit on --selector app', 'no KEY=VALUE'],
   ['audit maybe --node', 'no such setting'],
+  ['kubernetes', 'accept is missing'],
+  ['kubernetes refuse', 'no such action'],
   ['resource set', 'a name is missing'],
   ['resource set vm', 'an address is missing'],
   ['resource set vm --address 1.2.3', 'no address'],
