@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
+import { nodeForm } from './packages/oci-forms.ts'
 import { run } from './support/labs/lab-process.ts'
 import { readManifest } from './support/labs/sidecar.ts'
 
@@ -23,25 +24,10 @@ const folder = mkdtempSync(join(tmpdir(), 'namegate-deploy-'))
 after(() => rmSync(folder, { recursive: true }))
 
 interface Manifest {
-  readonly kind: string
   readonly data?: Readonly<Record<string, string>>
-  readonly spec?: {
-    readonly template: { readonly spec: { readonly containers: readonly Container[] } }
-  }
 }
 
-interface Container {
-  readonly args: readonly string[]
-  readonly volumeMounts: readonly { readonly mountPath: string }[]
-}
-
-const manifests = parseAllDocuments(readFileSync('deploy/kubernetes/daemonset.yaml', 'utf8')).map(
-  (document) => {
-    assert.deepEqual(document.errors, [])
-    return document.toJS() as Manifest
-  },
-)
-const data = manifests.find(({ kind }) => kind === 'ConfigMap')?.data ?? {}
+const KUBERNETES = 'deploy/kubernetes'
 
 async function namegate(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await run(resolve('bin/namegate'), args, { cwd: folder })
@@ -55,22 +41,43 @@ function place(name: string, text: string): string {
   return path
 }
 
-test('deploy/kubernetes/daemonset.yaml runs the configuration of its own ConfigMap', () => {
-  const container = manifests.find(({ kind }) => kind === 'DaemonSet')?.spec?.template.spec
-    .containers[0]
-  assert.deepEqual(container?.args, ['run', '--config', '/etc/namegate/namegate.yaml'])
-  const mounted = container.volumeMounts.map(({ mountPath }) => mountPath)
-  assert.deepEqual(mounted, ['/etc/namegate', '/var/lib/namegate', '/run/namegate', '/sys/fs/bpf'])
-  assert.deepEqual(Object.keys(data), ['namegate.yaml', 'endpoints.yaml', 'policy.yaml'])
+test('deploy/kubernetes/base/daemonset.yaml runs the configuration of its own ConfigMap', () => {
+  const { args, mounts } = nodeForm()
+  assert.deepEqual(args, ['run', '--config', '/etc/namegate/namegate.yaml'])
+  assert.deepEqual(mounts, ['/etc/namegate', '/var/lib/namegate', '/run/namegate', '/sys/fs/bpf'])
 })
 
-test('deploy/kubernetes/daemonset.yaml holds a configuration and a policy that namegate accepts', async () => {
-  for (const [name, text] of Object.entries(data)) place(name, text)
-  assert.match(await namegate('config', 'check', join(folder, 'namegate.yaml')), /^0 /)
-  assert.match(await namegate('policy', 'check', join(folder, 'policy.yaml')), /^0 /)
-})
+/** What an overlay changes in the configuration of the base. */
+const OVERLAYS: readonly (readonly [
+  overlay: string,
+  changed: readonly string[],
+  reason: string,
+])[] = [
+  ['base', [], 'the usual form'],
+  ['overlays/audit-first', ['audit'], 'nothing is refused'],
+  ['overlays/nodelocaldns', ['upstreams'], 'the servers of the pods are two'],
+]
 
-test('deploy/kubernetes/sidecar.yaml holds a configuration and a policy that namegate accepts', async () => {
+for (const [overlay, changed, reason] of OVERLAYS) {
+  test(`deploy/kubernetes/${overlay} holds a configuration that namegate accepts: ${reason}`, async () => {
+    const read = (folder: string): Record<string, unknown> =>
+      parse(readFileSync(join(KUBERNETES, folder, 'namegate.yaml'), 'utf8')) as Record<
+        string,
+        unknown
+      >
+    const [base, config] = [read('base'), read(overlay)]
+    const keys = [...new Set([...Object.keys(base), ...Object.keys(config)])]
+    const differ = keys.filter((key) => JSON.stringify(base[key]) !== JSON.stringify(config[key]))
+    assert.deepEqual(differ, changed)
+    const resources = join(KUBERNETES, overlay, 'resources.yaml')
+    const from = existsSync(resources) ? resources : join(KUBERNETES, 'base', 'resources.yaml')
+    place('resources.yaml', readFileSync(from, 'utf8'))
+    const text = readFileSync(join(KUBERNETES, overlay, 'namegate.yaml'), 'utf8')
+    assert.match(await namegate('config', 'check', place('namegate.yaml', text)), /^0 /)
+  })
+}
+
+test('deploy/kubernetes/overlays/sidecar/sidecar.yaml holds a configuration and a policy that namegate accepts', async () => {
   const sidecar = readManifest()
   for (const [name, text] of Object.entries(sidecar.data)) place(name, text)
   assert.match(await namegate('config', 'check', join(folder, 'namegate.yaml')), /^0 /)
@@ -94,17 +101,28 @@ function configsIn(text: string): readonly unknown[] {
   })
 }
 
-test('deploy/ holds only configurations that close an endpoint which no policy selects', () => {
-  const files = readdirSync('deploy', { recursive: true, encoding: 'utf8' })
-  const found = files
+test('deploy/ closes an endpoint which no policy selects, except where Kubernetes leaves it open', () => {
+  const defaults = readdirSync('deploy', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.yaml'))
-    .flatMap((name) => configsIn(readFileSync(join('deploy', name), 'utf8')))
-    .map((config) => (config as Record<string, unknown>)['default-egress'])
-  assert.deepEqual(
-    found,
-    Array(7).fill('deny'),
-    'explicit, tproxy, dns-only, image, image-dns-only, DaemonSet, sidecar',
+    .flatMap((name) =>
+      configsIn(readFileSync(join('deploy', name), 'utf8')).map((config) => [
+        name,
+        (config as Record<string, unknown>)['default-egress'],
+      ]),
+    )
+  const found = (value: string): readonly string[] =>
+    defaults.filter(([, each]) => each === value).map(([name]) => String(name))
+  assert.deepEqual(found('allow').toSorted(), [
+    'kubernetes/base/namegate.yaml',
+    'kubernetes/overlays/audit-first/namegate.yaml',
+    'kubernetes/overlays/nodelocaldns/namegate.yaml',
+  ])
+  assert.equal(
+    found('deny').length,
+    6,
+    'explicit, tproxy, dns-only, image, image-dns-only, sidecar',
   )
+  assert.equal(defaults.length, 9)
 })
 
 for (const mode of ['explicit', 'tproxy', 'dns-only']) {

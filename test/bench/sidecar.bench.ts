@@ -1,4 +1,4 @@
-// The sidecar of deploy/kubernetes/sidecar.yaml as `npm run build` makes it, with its capabilities, in a pod's network
+// The sidecar of deploy/kubernetes/overlays/sidecar/sidecar.yaml as `npm run build` makes it, with its capabilities, in a pod's network
 // namespace, fencing it with nftables: resident memory, and CPU while nothing is asked.
 
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,11 +1,12 @@
-// The forms in which the documents run the image: what each container gets, read from deploy/kubernetes/daemonset.yaml and from commands
+// The forms in which the documents run the image: what each container gets, read from deploy/kubernetes/base/daemonset.yaml and from commands
 // `docker run` of the documents.
 
 import { readFileSync } from 'node:fs'
-import { parseAllDocuments } from 'yaml'
+import { parse, stringify } from 'yaml'
 import { z } from 'zod'
 
-const configMap = z.object({ kind: z.literal('ConfigMap'), data: z.record(z.string(), z.string()) })
+const BASE = 'deploy/kubernetes/base'
+
 const daemonSet = z.object({
   kind: z.literal('DaemonSet'),
   spec: z.object({
@@ -15,6 +16,7 @@ const daemonSet = z.object({
           z.object({
             args: z.array(z.string()),
             securityContext: z.object({
+              readOnlyRootFilesystem: z.literal(true),
               capabilities: z.object({
                 drop: z.tuple([z.literal('ALL')]),
                 add: z.array(z.string()),
@@ -41,21 +43,28 @@ export interface Form {
 const DOCKER_CAPABILITIES =
   'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'
 
-/** On every node of a cluster, and its configuration. */
+/** On every node of a cluster, and its configuration with files in the place of the cluster. */
 export function nodeForm(): Form & { readonly configuration: string } {
-  const text = readFileSync('deploy/kubernetes/daemonset.yaml', 'utf8')
-  const documents = parseAllDocuments(text).map((each) => {
-    const value: unknown = each.toJS()
-    return value
+  const manifest = daemonSet.parse(parse(readFileSync(`${BASE}/daemonset.yaml`, 'utf8')))
+  const [{ args, securityContext, volumeMounts }] = manifest.spec.template.spec.containers
+  const { kubernetes: _, ...config } = z
+    .record(z.string(), z.unknown())
+    .parse(parse(readFileSync(`${BASE}/namegate.yaml`, 'utf8')))
+  const configuration = stringify({
+    ...config,
+    upstreams: { servers: ['system'] },
+    resources: {},
+    policies: { paths: ['/etc/namegate/policy.yaml'] },
+    endpoints: { files: ['/etc/namegate/endpoints.yaml'] },
+    'default-egress': 'deny',
   })
-  const one = <T>(shape: z.ZodType<T>): T => {
-    const found = documents.map((each) => shape.safeParse(each)).find(({ success }) => success)
-    return shape.parse(found?.data)
+  return {
+    args,
+    capabilities: securityContext.capabilities.add,
+    mounts: volumeMounts.map((each) => each.mountPath),
+    configuration,
+    isReadOnly: securityContext.readOnlyRootFilesystem,
   }
-  const [{ args, securityContext, volumeMounts }] = one(daemonSet).spec.template.spec.containers
-  const configuration = one(configMap).data['namegate.yaml'] ?? ''
-  const capabilities = securityContext.capabilities.add
-  return { args, capabilities, mounts: volumeMounts.map((each) => each.mountPath), configuration }
 }
 
 /** The form of a command `docker run` of a text, the first that has `mark`. Throws for an option that it does not know. */

@@ -1,12 +1,12 @@
-// deploy/kubernetes/sidecar.yaml on the real kernel: its containers, one after the other, with exactly what the manifest gives
+// deploy/kubernetes/overlays/sidecar/sidecar.yaml on the real kernel: its containers, one after the other, with exactly what the manifest gives
 // them, in the network namespace of a pod. From the first step on the application may do nothing, from readiness on what
 // policy allows; nothing is left when all is taken away.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isBuilt } from '../../../src/native/native.ts'
+import { canUseContainers } from '../../support/labs/container-command.ts'
 import { settings, snapshot } from '../../support/labs/intercept-lab.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
 import { DNS_4, OTHER_DNS_4, podLab, type PodLab } from '../../support/labs/lab-pod.ts'
@@ -21,17 +21,8 @@ const ZONES = { names: { [NAME]: [ALLOWED, '2001:db8:80::1'], 'other.test': [OTH
 
 const skip =
   canUseLab() ??
-  (hasCapsh() ? undefined : 'capsh is missing: apt-get install libcap2-bin') ??
+  canUseContainers() ??
   (isBuilt('nftables') ? false : 'the native part is not built')
-
-function hasCapsh(): boolean {
-  try {
-    execFileSync('capsh', ['--supports=cap_net_admin'])
-    return true
-  } catch {
-    return false
-  }
-}
 
 describe('the sidecar of deploy/kubernetes', { skip }, () => {
   let lab: PodLab
@@ -141,7 +132,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
 
   it('cannot do any step without the capability, and says so', async () => {
     for (const { name } of pod.manifest.init) {
-      const { code, stderr } = await pod.run(name, undefined, ['cap_net_admin'])
+      const { code, stderr } = await pod.run(name, undefined, ['NET_ADMIN'])
       assert.equal(code, 3, stderr)
       assert.match(stderr, /CAP_NET_ADMIN|permitted/, name)
     }

@@ -1,19 +1,19 @@
-// The pod of deploy/kubernetes/sidecar.yaml as a kubelet would make it, but for the image: each container is a process in
+// The pod of deploy/kubernetes/overlays/sidecar/sidecar.yaml as a kubelet would make it, but for the image: each container is a process in
 // the pod's network namespace with exactly the command, environment, user, capabilities, mounts and read-only root that
 // the manifest gives it. Capabilities by capsh, mounts in a mount namespace of its own; nothing of this host is changed.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'
-import { outputIn } from './intercept-lab.ts'
+import { containerCommand } from './container-command.ts'
 import type { Host } from './lab.ts'
 import type { LabProcess, Output } from './lab-process.ts'
 
-const MANIFEST = 'deploy/kubernetes/sidecar.yaml'
+const MANIFEST = 'deploy/kubernetes/overlays/sidecar/sidecar.yaml'
 const PROGRAM = fileURLToPath(new URL('../../../bin/namegate', import.meta.url))
 
 const container = z.object({
@@ -126,22 +126,12 @@ export class SidecarPod {
     const { args: own = [], env = [], securityContext } = this.container(name)
     const { capabilities, runAsUser, readOnlyRootFilesystem } = securityContext
     assert.deepEqual([runAsUser, readOnlyRootFilesystem], [0, true])
-    const kept = (capabilities.add ?? []).map((each) => `cap_${each.toLowerCase()}`)
-    const drop = boundingSet(this.#host).filter(
-      (each) => !kept.includes(each) || without.includes(each),
-    )
-    const variables = env.map((each) => `${each.name}=${each.value}`)
-    // As a container runtime: what the image says, and nothing of this process.
-    const path = `PATH=${dirname(process.execPath)}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
-    return [
-      'unshare',
-      [
-        ...['--mount', 'sh', '-c', `${this.#mounts()}\nexec "$@"`, 'mounts'],
-        ...['env', '-i', path, ...variables],
-        ...['capsh', '--no-new-privs', `--drop=${drop.join(',')}`, '--', '-c', 'exec "$0" "$@"'],
-        ...[this.#program, ...(args ?? own)],
-      ],
-    ]
+    return containerCommand(this.#host, {
+      command: [this.#program, ...(args ?? own)],
+      environment: Object.fromEntries(env.map((each) => [each.name, each.value])),
+      capabilities: (capabilities.add ?? []).filter((each) => !without.includes(each)),
+      mounts: this.#mounts(),
+    })
   }
 
   /** Mounts of the manifest, /etc with the pod's resolv.conf, everything else read-only. */
@@ -160,10 +150,4 @@ export class SidecarPod {
       'mount -o remount,bind,ro /',
     ].join('\n')
   }
-}
-
-/** Names of all capabilities that a process may have here. */
-function boundingSet(host: Host): readonly string[] {
-  const text = outputIn(host, 'capsh', '--print')
-  return (/^Bounding set =(.*)$/m.exec(text)?.[1] ?? '').split(',').filter(Boolean)
 }
