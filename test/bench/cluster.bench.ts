@@ -1,0 +1,167 @@
+// A cluster with 10,000 CiliumNetworkPolicies, 5,000 namespaces and 500 pods on this node, over the memory datapath: the first lists are put
+// in force, then policies change one after the other, each from its event until all is in force. The same changes with 10 policies are the
+// comparison. Events come without a server; the requests are another matter.
+
+import { setImmediate as turn } from 'node:timers/promises'
+import { configFromObject } from '../../src/config/load.ts'
+import { RandomPool, systemRandom } from '../../src/core/random.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
+import { COLLECTIONS, type Collection } from '../../src/kubernetes/collections.ts'
+import { Kubernetes } from '../../src/kubernetes/kubernetes.ts'
+import type { KubernetesObject } from '../../src/kubernetes/objects.ts'
+import { loadPolicyObjects } from '../../src/policy/load/load.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
+import { runBench, type Figure } from './support/bench.ts'
+import { residentOctets } from './support/process.ts'
+import { mkMemory } from './support/world.ts'
+
+const NAMES = 5
+const PODS = 500
+const CHANGES = 40
+const SILENT_API = { get: () => ({ cancel() {} }), watch: () => ({ cancel() {} }) }
+
+function collectionOf(kind: string): Collection {
+  const found = COLLECTIONS.find((each) => each.kind === kind)
+  if (found === undefined) throw new Error(`Cannot find the collection of ${kind}`)
+  return found
+}
+
+const [POD, NAMESPACE, POLICY] = ['Pod', 'Namespace', 'CiliumNetworkPolicy'].map(collectionOf)
+
+function metadataOf(name: string, namespace?: string) {
+  return { name, uid: name, resourceVersion: '1', ...(namespace && { namespace }) }
+}
+
+/** Policies of one namespace select the pods of this namespace, so that each pod has the same number of policies. */
+function policy(i: number, namespaces: number, version: number): KubernetesObject {
+  const toFQDNs = Array.from({ length: NAMES }, (_, n) => {
+    return { matchPattern: `*.n${n}.p${i}.v${n === 0 ? version : 0}.test` }
+  })
+  const ports = [{ port: '443', protocol: 'TCP' }]
+  return {
+    metadata: metadataOf(`p${i}`, `ns${i % namespaces}`),
+    spec: { endpointSelector: {}, egress: [{ toFQDNs, toPorts: [{ ports }] }] },
+  }
+}
+
+function pod(i: number, namespaces: number): KubernetesObject {
+  const ip = `10.1.${i >> 8}.${i & 255}`
+  return {
+    metadata: { ...metadataOf(`pod${i}`, `ns${i % namespaces}`), labels: { app: `a${i}` } },
+    spec: {},
+    status: { podIP: ip },
+  }
+}
+
+class Subject {
+  readonly daemon: Daemon
+  readonly #cluster: Kubernetes
+  readonly #policies: number
+  readonly #namespaces: number
+
+  constructor(policies: number, namespaces: number) {
+    this.#policies = policies
+    this.#namespaces = namespaces
+    const config = configFromObject({
+      listeners: [{ address: '127.0.0.1', port: 0, mode: 'explicit' }],
+      upstreams: { servers: ['127.0.0.1:9'] },
+      policies: { paths: [] },
+      endpoints: { files: [] },
+      limits: { endpoints: 1000 },
+      kubernetes: {},
+    })
+    this.daemon = new Daemon({
+      config,
+      log: SILENT,
+      datapath: mkMemory(),
+      openCluster: ({ clock, onChange }) =>
+        new Kubernetes({
+          config: config.kubernetes!,
+          clock,
+          log: SILENT,
+          random: new RandomPool(systemRandom),
+          api: SILENT_API,
+          server: '',
+          node: 'n',
+          keeper: undefined,
+          parsePolicy: (document, name) => {
+            const { policies: items, faults } = loadPolicyObjects(document, name)
+            return { items, faults }
+          },
+          interfaceOf: ({ octets }) => `v${octets[2]}-${octets[3]}`,
+          onChange,
+        }),
+    })
+    this.#cluster = this.daemon.cluster!
+    const { sources } = this.daemon
+    sources.load()
+    sources.apply()
+    sources.start()
+  }
+
+  /** Milliseconds from the first list until all is in force. */
+  async load(): Promise<number> {
+    const { objects } = this.#cluster
+    const many = <Item>(count: number, make: (i: number) => Item): Item[] =>
+      Array.from({ length: count }, (_, i) => make(i))
+    const namespaces = many(this.#namespaces, (i) => ({ metadata: metadataOf(`ns${i}`) }))
+    const policies = many(this.#policies, (i) => policy(i, this.#namespaces, 0))
+    const pods = many(PODS, (i) => pod(i, this.#namespaces))
+    const began = performance.now()
+    objects.list(NAMESPACE!, undefined, namespaces)
+    objects.list(POLICY!, undefined, policies)
+    objects.list(POD!, undefined, pods)
+    for (const collection of COLLECTIONS) objects.settle(collection)
+    await this.#inForce(0)
+    return performance.now() - began
+  }
+
+  /** Milliseconds from the event of a changed policy until all is in force. */
+  async change(i: number, version: number): Promise<number> {
+    const { revision } = this.daemon.policies
+    const began = performance.now()
+    this.#cluster.objects.change(POLICY!, policy(i, this.#namespaces, version))
+    await this.#inForce(revision)
+    return performance.now() - began
+  }
+
+  stop(): void {
+    this.daemon.stop()
+  }
+
+  async #inForce(before: number): Promise<void> {
+    const { policies, transition, endpoints } = this.daemon
+    while (policies.revision === before || endpoints.registry.size < PODS) await turn()
+    while (transition.pending) await turn()
+  }
+}
+
+async function medianOfChanges(
+  subject: Subject,
+  policies: number,
+): Promise<Figure['spread'] & object> {
+  const times: number[] = []
+  for (let n = 1; n <= CHANGES; n++) times.push(await subject.change(n % Math.min(policies, 10), n))
+  times.sort((a, b) => a - b)
+  return [times[CHANGES >> 1] ?? NaN, times.at(-1) ?? NaN]
+}
+
+async function run(): Promise<readonly Figure[]> {
+  const small = new Subject(10, 10)
+  await small.load()
+  const [few] = await medianOfChanges(small, 10)
+  small.stop()
+  const large = new Subject(10_000, 5000)
+  const load = await large.load()
+  const resident = await residentOctets()
+  const [many, worst] = await medianOfChanges(large, 10_000)
+  large.stop()
+  return [
+    { name: 'first lists in force', value: load / 1000, unit: 's' },
+    { name: 'resident after it', value: resident / 1e6, unit: 'MB' },
+    { name: 'a changed policy of 10 in force', value: few, unit: 'ms' },
+    { name: 'a changed policy of 10,000 in force', value: many, unit: 'ms', spread: [many, worst] },
+  ]
+}
+
+await runBench({ name: 'cluster', about: '10,000 policies, 5,000 namespaces, 500 pods', run })
