@@ -26,6 +26,12 @@ const TC = 3
 const CGROUP = 8
 const HELLO = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
 
+/** How many instructions the verifier may follow. On kernel 6.18 it follows 22,724 and 26,956. */
+const BOUNDS = [
+  { type: TC, most: 34_000, reason: 'each start of a daemon and each take-over waits for it' },
+  { type: CGROUP, most: 40_000, reason: 'the first endpoint with a cgroup waits for it' },
+]
+
 interface OpenProgram {
   readonly type: number
   /** 0 on kernels before 5.16, which do not tell it. */
@@ -90,6 +96,19 @@ describe('ebpf programs', { skip }, () => {
       assert.equal(bench.judge(POD, 'from', HELLO), 'drop')
       commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED })] })
       assert.equal(bench.judge(POD, 'from', HELLO), 'pass', 'by the maps of the other programs')
+    }))
+
+  test('programs take the verifier little work', (t) =>
+    withEbpfBench((bench) => {
+      addCgroup(bench)
+      const programs = openPrograms()
+      for (const { type, most, reason } of BOUNDS) {
+        const verified = programs
+          .filter((program) => program.type === type)
+          .reduce((sum, program) => sum + program.verified, 0)
+        t.diagnostic(`programs of type ${type}: ${verified} instructions`)
+        assert.ok(verified <= most, reason)
+      }
     }))
 
   test('stop closes all programs', () => {

@@ -33,7 +33,10 @@ export const KERNEL: readonly Mutation[] = [
       'if (head > 20 && check_options(skb, at + 20, h.ihl - 5) != READ_OK)',
       'if (head > 24 && check_options(skb, at + 20, h.ihl - 5) != READ_OK)',
     ],
-    ['return type == bpf_htons(ETH_P_ARP) ? READ_ARP : READ_MALFORMED;', 'return READ_ARP;'],
+    [
+      'type == bpf_htons(ETH_P_IP) ? READ_OK : READ_MALFORMED;',
+      'type == bpf_htons(ETH_P_IP) ? READ_OK : READ_ARP;',
+    ],
   ]),
   ...inFile('src/datapath/ebpf/programs/judge.h', EBPF, [
     [
@@ -79,8 +82,8 @@ export const KERNEL: readonly Mutation[] = [
       'return used < (__s64)config->pool',
     ],
     [
-      'used < (__s64)config->pool - share_used(&all, table);',
-      'used < (__s64)config->pool - (share_used(&all, table) >> 8);',
+      'used < (__s64)config->pool - share_used(0, 0, table);',
+      'used < (__s64)config->pool - (share_used(0, 0, table) >> 8);',
     ],
   ]),
   ...inFile('src/datapath/ebpf/programs/intercept.h', EBPF, [

@@ -19,8 +19,6 @@ static __always_inline int was_begun_here(const struct conn_key *k)
  * connection. */
 static __noinline int adopt_segment(const struct conn_key *k)
 {
-	if (!k)
-		return 0;
 	struct adopting_key key = { .endpoint = k->endpoint, .generation = k->generation };
 	struct adopting_value *adopting = bpf_map_lookup_elem(&ng_adopting, &key);
 

@@ -85,15 +85,14 @@ static __always_inline int is_reply(const struct packet *p, const struct conn_ke
 /* Enters a connection into ng_conn_new, in the share of `owner`. Does nothing if the entry exists. */
 static __noinline int conn_begin(const struct conn_key *k, const struct owner_key *owner, __u8 began, __u8 state)
 {
-	if (!k || !owner)
-		return 0;
 	struct flow_value fresh = { .owner = *owner };
 
 	fresh.conn.seen = bpf_ktime_get_ns();
 	fresh.conn.began = began;
 	fresh.conn.state = state;
-	int room = share_has_room(owner, TABLE_FLOWS);
-	if ((!room || slots_have_holes(owner)) && !slot_pass(owner, room) && !room)
+	int room = share_has_room(owner->endpoint, owner->generation, TABLE_FLOWS);
+	if ((!room || slots_have_holes(owner->endpoint, owner->generation)) &&
+	    !slot_pass(owner->endpoint, owner->generation, room) && !room)
 		return 0;
 	__s64 number = slot_take(owner, k);
 	if (number < 0) {
@@ -141,7 +140,7 @@ static __always_inline void conn_end(const struct conn_key *k)
 	if (bpf_map_delete_elem(&ng_conn_new, k) < 0)
 		return;
 	bpf_map_delete_elem(&ng_flow_slot, &slot);
-	share_give(&slot.owner, TABLE_FLOWS);
+	share_give(slot.owner.endpoint, slot.owner.generation, TABLE_FLOWS);
 }
 
 /* Updates the time of the last packet, at most once a second, so that CPUs do not compete for the cache line. */
@@ -159,12 +158,10 @@ static __always_inline void conn_touch(struct conn_value *c)
  * connection stays where it is, and a packet at least one second later tries again. */
 static __noinline int conn_promote(const struct conn_key *k, struct conn_value *c)
 {
-	if (!k || !c)
-		return 0;
 	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
 	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = c->began };
 
-	if (!share_has_room(&owner, TABLE_CONNECTIONS)) {
+	if (!share_has_room(owner.endpoint, owner.generation, TABLE_CONNECTIONS)) {
 		count(STAT_CONN_LIMIT);
 		c->state = STATE_OPEN;
 		return 0;
@@ -183,8 +180,6 @@ static __noinline int conn_promote(const struct conn_key *k, struct conn_value *
  * the entry counts it. */
 static __noinline int conn_demote(const struct conn_key *k, __u8 began, __u8 state)
 {
-	if (!k)
-		return 0;
 	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
 	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, k);
 
@@ -193,7 +188,7 @@ static __noinline int conn_demote(const struct conn_key *k, __u8 began, __u8 sta
 	else
 		conn_begin(k, &owner, began, state);
 	if (bpf_map_delete_elem(&ng_conn, k) == 0)
-		share_give(&owner, TABLE_CONNECTIONS);
+		share_give(owner.endpoint, owner.generation, TABLE_CONNECTIONS);
 	return 0;
 }
 
@@ -300,8 +295,6 @@ static __always_inline void follow_tcp(const struct packet *p, const struct conn
  * next datagram then does not begin it again, whichever endpoint has the address at that time. */
 static __noinline int note_tuple(const struct conn_key *k)
 {
-	if (!k)
-		return 0;
 	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
 	struct conn_key tuple = *k;
 	tuple.endpoint = tuple.generation = 0;
@@ -316,8 +309,6 @@ static __noinline int note_tuple(const struct conn_key *k)
 /* True if some endpoint began the tuple and packets still use it, even if only the peer sends. */
 static __noinline int is_tuple_known(const struct conn_key *k)
 {
-	if (!k)
-		return 0;
 	struct conn_key tuple = *k;
 	tuple.endpoint = tuple.generation = 0;
 	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, &tuple);

@@ -42,6 +42,7 @@ static __always_inline int from_interface(struct __sk_buff *skb, const struct en
 		return PASS;
 	if (read != READ_OK)
 		return refuse(e, &p, &j, STAT_DROP_MALFORMED, REASON_MALFORMED);
+	forget_fields(skb, &p);
 	if (is_housekeeping(e, &p, &k)) {
 		count(STAT_NEIGHBOUR);
 		return PASS;
@@ -81,6 +82,7 @@ static __always_inline int from_cgroup(struct __sk_buff *skb, const struct endpo
 
 	if (read_network(skb, &p) != READ_OK)
 		return mode == MODE_BYPASS ? PASS : refuse(e, &p, &j, STAT_DROP_MALFORMED, REASON_MALFORMED);
+	forget_fields(skb, &p);
 	if (is_loopback(&p))
 		j.identity = j.class = CLASS_HOST;
 	else
@@ -158,6 +160,7 @@ int ng_tc_to(struct __sk_buff *skb)
 	struct endpoint_value *e = endpoint_of_interface(skb);
 	if (!e || read_frame(skb, e->flags & ENDPOINT_LAYER3, &p) != READ_OK)
 		return TC_ACT_UNSPEC;
+	forget_fields(skb, &p);
 	learn_neighbours(skb, e, &p, &k);
 	if (!(e->flags & ENDPOINT_FENCED) && !is_quiet(skb, &p))
 		receive(e, &p);
@@ -190,6 +193,7 @@ int ng_cgroup_to(struct __sk_buff *skb)
 	struct endpoint_value *e = endpoint_of_cgroup(skb);
 	if (!e || read_network(skb, &p) != READ_OK)
 		return PASS;
+	forget_fields(skb, &p);
 	receive(e, &p);
 	return PASS;
 }

@@ -20,6 +20,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "forget.h"
+
 #define MAX_EXTENSIONS 8
 #define MAX_OPTION_WORDS 10
 #define SCTP 132
@@ -140,7 +142,7 @@ static __always_inline int read_ipv4(struct __sk_buff *skb, __u32 at, struct pac
 		p->later_fragment = 1;
 		return offset == 1 && h.protocol == IPPROTO_TCP ? READ_MALFORMED : READ_OK;
 	}
-	return read_transport(skb, p);
+	return READ_OK;
 }
 
 static __always_inline int is_extension(__u8 next)
@@ -200,46 +202,86 @@ static __always_inline int read_ipv6(struct __sk_buff *skb, __u32 at, struct pac
 	__builtin_memcpy(p->target, &h.daddr, 16);
 	p->transport = at + sizeof(h);
 	p->end = at + total;
-	if (read_extensions(skb, p) != READ_OK)
+	return read_extensions(skb, p);
+}
+
+/* Call this after a packet was read, once in each program (forget.h). */
+static __always_inline void forget_fields(struct __sk_buff *skb, struct packet *p)
+{
+	__u32 noise = skb->len;
+
+	forget(p->protocol, noise);
+	forget(p->later_fragment, noise);
+	forget(p->adorned, noise);
+	forget(p->tcp_flags, noise);
+	forget(p->icmp_type, noise);
+	forget(p->source_port, noise);
+	forget(p->target_port, noise);
+}
+
+/* Reads the IP packet at an offset. */
+static __always_inline int read_ip(struct __sk_buff *skb, __u32 at, int version, struct packet *p)
+{
+	int result = version == 6 ? read_ipv6(skb, at, p) : read_ipv4(skb, at, p);
+
+	if (result != READ_OK)
+		return result;
+	if (!p->later_fragment && read_transport(skb, p) != READ_OK)
 		return READ_MALFORMED;
-	return p->later_fragment ? READ_OK : read_transport(skb, p);
+	return READ_OK;
+}
+
+/* Returns the version nibble of a packet without a link header, or 0 if the packet is empty. */
+static __always_inline int version_of(struct __sk_buff *skb)
+{
+	__u8 first = 0;
+
+	return bpf_skb_load_bytes(skb, 0, &first, 1) < 0 ? 0 : first >> 4;
 }
 
 /* Reads a packet without a link header. The version nibble tells IPv4 from IPv6. */
 static __always_inline int read_network(struct __sk_buff *skb, struct packet *p)
 {
-	__u8 first = 0;
-
-	if (bpf_skb_load_bytes(skb, 0, &first, 1) < 0)
-		return READ_MALFORMED;
-	return first >> 4 == 6 ? read_ipv6(skb, 0, p) : read_ipv4(skb, 0, p);
+	return read_ip(skb, 0, version_of(skb), p);
 }
 
 /* Reads the link header from the frame itself, because skb->protocol is what the sender of a raw frame claimed. Refuses
- * everything except IP and ARP, because PPPoE, MPLS and other protocols can carry IP. */
-static __always_inline int read_frame(struct __sk_buff *skb, int layer3, struct packet *p)
+ * everything except IP and ARP, because PPPoE, MPLS and other protocols can carry IP. `at` receives the offset of the IP packet. */
+static __always_inline int read_link(struct __sk_buff *skb, struct packet *p, __u32 *at, int *version)
 {
-	__u32 at = 12;
 	__be16 type = 0;
 
-	if (layer3)
-		return read_network(skb, p);
-	if (bpf_skb_load_bytes(skb, at, &type, 2) < 0)
+	*at = 14;
+	if (bpf_skb_load_bytes(skb, *at - 2, &type, 2) < 0)
 		return READ_MALFORMED;
 	p->tagged = skb->vlan_present != 0;
 	for (int i = 0; i < 2; i++) {
 		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
 			break;
-		at += 4;
+		*at += 4;
 		p->tagged = 1;
-		if (bpf_skb_load_bytes(skb, at, &type, 2) < 0)
+		if (bpf_skb_load_bytes(skb, *at - 2, &type, 2) < 0)
 			return READ_MALFORMED;
 	}
-	if (type == bpf_htons(ETH_P_IP))
-		return read_ipv4(skb, at + 2, p);
-	if (type == bpf_htons(ETH_P_IPV6))
-		return read_ipv6(skb, at + 2, p);
-	return type == bpf_htons(ETH_P_ARP) ? READ_ARP : READ_MALFORMED;
+	if (type == bpf_htons(ETH_P_ARP))
+		return READ_ARP;
+	*version = type == bpf_htons(ETH_P_IPV6) ? 6 : 4;
+	return *version == 6 || type == bpf_htons(ETH_P_IP) ? READ_OK : READ_MALFORMED;
+}
+
+static __always_inline int read_frame(struct __sk_buff *skb, int layer3, struct packet *p)
+{
+	__u32 at = 0;
+	int version = 0, read = READ_OK;
+
+	if (layer3)
+		version = version_of(skb);
+	else
+		read = read_link(skb, p, &at, &version);
+	if (read != READ_OK)
+		return read;
+	forget(at, skb->len);
+	return read_ip(skb, at, version, p);
 }
 
 #endif
