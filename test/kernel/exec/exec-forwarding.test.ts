@@ -44,6 +44,33 @@ describe('namegate exec', { skip }, () => {
     await until('forwarding is off', () => forwarding().join() === '0,0', 10_000, 10)
   })
 
+  it('keeps forwarding of single interfaces, which the kernel switches with that of the host', async () => {
+    const single = ['ipv4', 'ipv6'].map(
+      (family) => `/proc/sys/net/${family}/conf/ngx-old/forwarding`,
+    )
+    const found = (): readonly string[] =>
+      single.map((path) => outputIn(lab.caller, 'cat', path).trim())
+    for (const path of single) outputIn(lab.caller, 'sh', '-c', `echo 1 >${path}`)
+    assert.deepEqual(
+      [forwarding(), found()],
+      [
+        ['0', '0'],
+        ['1', '1'],
+      ],
+    )
+    const first = await running()
+    const second = await running()
+    await ended(first)
+    await ended(second)
+    assert.deepEqual(
+      [forwarding(), found()],
+      [
+        ['0', '0'],
+        ['1', '1'],
+      ],
+    )
+  })
+
   it('leaves forwarding on where it was on', async () => {
     outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=1')
     await ended(await running())
