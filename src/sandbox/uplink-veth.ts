@@ -183,10 +183,15 @@ function usersFile(): string {
   return `${RUN}/forwarding-${statSync('/proc/self/ns/net').ino}`
 }
 
-/** Returns the settings in the order in which they are set. `FILE=FROM>TO` sets FILE to TO if its value is FROM. */
+/**
+ * Returns the settings in the order in which they are set. `FILE=FROM>TO` sets FILE to TO if its value is FROM. With a dash in front, the
+ * kernel sets FILE to TO when forwarding of the host ends, and the last run sets it to FROM again.
+ */
 function settings(wantsIpv6: boolean): readonly string[] {
   const forwards6 = `${SYSCTL}/ipv6/conf/all/forwarding`
   return [
+    ...forwardingDevices('ipv4'),
+    ...(wantsIpv6 ? forwardingDevices('ipv6') : []),
     `${SYSCTL}/ipv4/ip_forward=0>1`,
     // A forwarding host ignores router advertisements unless accept_ra is 2.
     ...(wantsIpv6 && readFileSync(forwards6, 'utf8').trim() === '0'
@@ -196,6 +201,21 @@ function settings(wantsIpv6: boolean): readonly string[] {
       : []),
     ...(wantsIpv6 ? [`${forwards6}=0>1`] : []),
   ]
+}
+
+/** The devices that forward while the host does not, as settings. */
+function forwardingDevices(family: 'ipv4' | 'ipv6'): readonly string[] {
+  const folder = `${SYSCTL}/${family}/conf`
+  const isOn = (device: string): boolean => {
+    try {
+      return readFileSync(`${folder}/${device}/forwarding`, 'utf8').trim() === '1'
+    } catch {
+      return false // the device has gone meanwhile
+    }
+  }
+  if (isOn('all')) return []
+  const devices = readdirSync(folder).filter((device) => device !== 'default' && isOn(device))
+  return devices.map((device) => `-${folder}/${device}/forwarding=1>0`)
 }
 
 /** Returns true for a device that is up, and that is neither loopback nor an interface of a sandbox. */

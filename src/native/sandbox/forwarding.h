@@ -3,6 +3,10 @@
  * USERS lists the settings that were changed and their values before. Every helper holds a shared lock on octet 1 of USERS. A
  * helper that changes a setting locks octet 0. The kernel releases both locks when the process ends.
  *
+ * The kernel changes some settings with others: forwarding of each interface with that of the host. An option `-FILE=FROM>TO` names
+ * such a setting. The helper does not change it. The first helper only notes it, if it has the value FROM, so that the last one can
+ * restore it.
+ *
  * The helper writes `on FILE` for each setting that it changed. It then writes `ready` if every setting has the wanted value, or
  * `fail FILE ERRNO`. It ends when its input ends, that is, when the gate ends. The last helper restores each setting that still
  * has the value that a helper wrote, and removes USERS. */
@@ -76,8 +80,8 @@ static bool read_note(char *note, char **path, char **from, char **to)
 	return true;
 }
 
-/* Returns 0 if the setting now has the wanted value, or if it had neither of the two values. */
-static int switch_on(int users, const char *option)
+/* Returns 0 if the setting now has the wanted value, or if it had neither of the two values. `follows`: the kernel changes it. */
+static int switch_on(int users, const char *option, bool follows)
 {
 	char note[PATH_MAX + 2 * VALUE], *path, *from, *to;
 	int size = snprintf(note, sizeof(note), "%s", option);
@@ -85,6 +89,8 @@ static int switch_on(int users, const char *option)
 		return 1;
 	if (!is_set(path, from))
 		return 0;
+	if (follows)
+		return users >= 0 && dprintf(users, "%s\n", option) < 0;
 	/* The note is written first. A setting that is noted but was never changed is not restored. */
 	if ((users >= 0 && dprintf(users, "%s\n", option) < 0) || !write_file(path, to)) {
 		printf("fail %s %d\n", path, errno);
@@ -129,8 +135,12 @@ static int run_forward(int count, char **options)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	int users = open_users(options[0]);
 	lock_octet(users, F_OFD_SETLK, F_RDLCK, USERS);
-	for (int i = 1; i < count && !failed; i++)
-		failed = switch_on(users, options[i]);
+	bool first = users < 0 || lseek(users, 0, SEEK_END) == 0;
+	for (int i = 1; i < count && !failed; i++) {
+		bool follows = options[i][0] == '-';
+		if (first || !follows)
+			failed = switch_on(users, options[i] + follows, follows);
+	}
 	lock_octet(users, F_OFD_SETLK, F_UNLCK, TURN);
 	if (!failed)
 		printf("ready\n");
@@ -138,7 +148,7 @@ static int run_forward(int count, char **options)
 	wait_for_end();
 	if (users < 0) {
 		for (int i = 1; i < count && used + strlen(options[i]) + 2 < sizeof(notes); i++)
-			used += (size_t)sprintf(notes + used, "%s\n", options[i]);
+			used += (size_t)sprintf(notes + used, "%s\n", options[i] + (options[i][0] == '-'));
 		put_back(notes);
 		return failed;
 	}
