@@ -30,6 +30,8 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
     'examples: test/admin/document/api-examples.test.ts; requests: api-contract.test.ts there',
   ],
   ['page.md', 'takes a browser and a second machine: test/admin/page'],
+  ['cni.md', 'changes the network plugins of a node: test/cli/commands/cni.test.ts'],
+  ['kubernetes.md', 'takes a cluster: test/kernel/kubernetes/'],
   ['sidecar.md', 'of a pod, not of a host: test/kernel/daemon/sidecar.test.ts'],
 ])
 /** Lines that are not run here, with the reason. */
