@@ -8,7 +8,14 @@ import { objectDocument } from '../documents/object-source.ts'
 import { Reader, type FieldTable } from '../documents/source-document.ts'
 import { parseDocument } from '../documents/quick-documents.ts'
 import type { PortName } from '../policy/compile/named-ports.ts'
-import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
+import {
+  readAddresses,
+  readLabels,
+  readList,
+  readName,
+  readPortNames,
+  withoutItemsAfterEmpty,
+} from './read.ts'
 import type { EndpointHook } from './registry.ts'
 
 /** An endpoint as a file describes it. */
@@ -56,7 +63,7 @@ const ENDPOINT: FieldTable = new Map([
 /** Reads one file. A file without the list has a fault, so that an emptied file removes no endpoint. Never throws, whatever the text. */
 export function parseEndpoints(text: string, file: string): EndpointsFile {
   const { document, faults: syntax } = parseDocument(text, file)
-  const faults = [...syntax]
+  const faults = [...withoutItemsAfterEmpty(text, file, syntax)]
   const endpoints: EndpointRecord[] = []
   for (const item of readList(document, 'endpoints', faults)) {
     const endpoint = readEndpoint(item)

@@ -41,6 +41,24 @@ export function readList(
   return list?.items() ?? []
 }
 
+/** Returns one fault in place of those of the YAML reader if items stand after an empty list, for example after `endpoints: []`. */
+export function withoutItemsAfterEmpty(
+  text: string,
+  file: string,
+  syntax: readonly Fault[],
+): readonly Fault[] {
+  const found = syntax.length === 0 ? null : ITEMS_AFTER_EMPTY.exec(text)
+  if (found === null) return syntax
+  const [, start = '', key = ''] = found
+  const line = text.slice(0, found.index).split('\n').length
+  const message = `found items after '${key}: []', expected them after '${key}:': remove the []`
+  return [{ position: { file, line, column: start.length + 1 }, message }]
+}
+
+/** An empty list with a comment at most, then lines that are empty or comments, then an item. */
+const ITEMS_AFTER_EMPTY =
+  /^((endpoints|resources):[ \t]*)\[[ \t]*\][ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*[ \t]*-[ \t]/m
+
 /** Reads the `addresses` of an endpoint or resource. No address is a fault, except with `mayBeEmpty`. */
 export function readAddresses(
   entry: Reader,

@@ -10,7 +10,14 @@ import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
 import { Reader, type FieldTable } from '../documents/source-document.ts'
 import { parseYamlDocument } from '../documents/yaml-source.ts'
 import type { PortName } from '../policy/compile/named-ports.ts'
-import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
+import {
+  readAddresses,
+  readLabels,
+  readList,
+  readName,
+  readPortNames,
+  withoutItemsAfterEmpty,
+} from './read.ts'
 
 /** A resource as a file or the API describes it. */
 export interface ResourceRecord {
@@ -80,7 +87,7 @@ function readTtl(reader: Reader | undefined): number | undefined {
 /** Reads one file. A file without the list has a fault, so that an emptied file removes no resource. Never throws, whatever the text. */
 export function parseResources(text: string, file: string): ResourcesFile {
   const { document, faults: syntax } = parseYamlDocument(text, file)
-  const faults = [...syntax]
+  const faults = [...withoutItemsAfterEmpty(text, file, syntax)]
   const resources: ResourceRecord[] = []
   for (const item of readList(document, 'resources', faults)) {
     const resource = readResource(item)

@@ -2,7 +2,7 @@
 
 import { CREDENTIALS_VARIABLE } from '../../config/credentials.ts'
 import { configJsonSchema, loadConfig } from '../../config/load.ts'
-import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts'
+import { formatFault, InvalidInputError } from '../../core/errors.ts'
 import {
   EXIT_OK,
   EXIT_USAGE,
@@ -11,6 +11,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { CONFIG_FILES, findConfigFile } from '../config-file.ts'
+import { checkSources, type CheckedSources } from '../config-sources.ts'
 
 export function runConfig(read: ParsedArguments, output: CommandOutput): number {
   const [verb, file, ...rest] = read.positionals
@@ -27,7 +28,12 @@ export function runConfig(read: ParsedArguments, output: CommandOutput): number 
 }
 
 function check(file: string, json: boolean, output: CommandOutput): number {
-  const faults = faultsOf(file)
+  const { faults, missing } = checked(file)
+  for (const path of missing) {
+    output.stderr(
+      `namegate: ${path} is not there, so it is not checked: a daemon needs it to start\n`,
+    )
+  }
   if (json) {
     output.stdout(toJson(faults.map(({ position, message }) => ({ ...position, message }))))
   } else if (faults.length === 0) {
@@ -38,13 +44,12 @@ function check(file: string, json: boolean, output: CommandOutput): number {
   return faults.length === 0 ? EXIT_OK : EXIT_USAGE
 }
 
-function faultsOf(file: string): readonly Fault[] {
+function checked(file: string): CheckedSources {
   try {
     // Outside the unit there is no folder, and the names of credentials are not looked up.
-    loadConfig(file, process.env[CREDENTIALS_VARIABLE])
-    return []
+    return checkSources(loadConfig(file, process.env[CREDENTIALS_VARIABLE]))
   } catch (error) {
-    if (error instanceof InvalidInputError) return error.faults
+    if (error instanceof InvalidInputError) return { faults: error.faults, missing: [] }
     throw error
   }
 }

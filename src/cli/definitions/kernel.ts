@@ -126,8 +126,8 @@ export const CONFIG: ParsedCommand = {
   summary: 'check the config file, or print its schema',
   synopsis: ['config check [FILE]', 'config schema'],
   words: ['check', 'schema'],
-  about: `check     validates a config file (default: the one that other commands use); prints each fault as one line on
-          stdout: file:line:column: message
+  about: `check     validates a config file (default: the one that other commands use), and the files of policies, endpoints and
+          resources that it names; prints each fault as one line on stdout: file:line:column: message
 schema    prints the JSON Schema of the file: every key with its default, unit and meaning`,
   options: {
     output: json('check: one JSON array of {file, line, column, message} on stdout'),

@@ -72,6 +72,6 @@ function readAll<Item>(
 }
 
 /** Removes repeated faults, because the check of one file and the check of all files together can find the same fault. */
-function uniqueFaults(faults: readonly Fault[]): readonly Fault[] {
+export function uniqueFaults(faults: readonly Fault[]): readonly Fault[] {
   return [...new Map(faults.map((fault) => [formatFault(fault), fault])).values()]
 }

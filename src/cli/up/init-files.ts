@@ -84,20 +84,16 @@ const ENDPOINTS_HEAD = `# Workloads to which policy applies: each has addresses 
 
 function endpointsText(found: readonly UpEndpoint[]): string {
   const items = found.map(({ name, addresses, interface: nic }) =>
-    [
-      `# - name: ${text(name)}`,
-      `#   addresses: [${addresses.map(text).join(', ')}]`,
-      `#   labels: { app: ${text(name)} }`,
-      `#   interface: ${text(nic?.name ?? '')}`,
-      '',
-    ].join('\n'),
+    itemText(text(name), addresses.map(text), text(nic?.name ?? '')),
   )
-  const example = `# - name: shop-1
-#   addresses: [10.0.1.5, "fd00::5"]
-#   labels: { app: shop }
-#   interface: veth1
-`
-  return `${ENDPOINTS_HEAD}endpoints: []\n${items.length === 0 ? example : items.join('')}`
+  const example = itemText('shop', ['10.0.1.5', '"fd00::5"'], 'veth1')
+  return `${ENDPOINTS_HEAD}endpoints: [\n${items.join('') || example}  ]\n`
+}
+
+/** Each item is one line that ends with a comma, so that the list is valid with and without it. */
+function itemText(name: string, addresses: readonly string[], nic: string): string {
+  const labels = `{ app: ${name} }`
+  return `  # { name: ${name}, addresses: [${addresses.join(', ')}], labels: ${labels}, interface: ${nic} },\n`
 }
 
 const POLICIES_TEXT = `Policies of this host. namegate reads *.yaml, *.yml, *.json and *.allow here, and again after a change.
