@@ -74,6 +74,9 @@ for (const [overlay, changed, reason] of OVERLAYS) {
     place('resources.yaml', readFileSync(from, 'utf8'))
     const text = readFileSync(join(KUBERNETES, overlay, 'namegate.yaml'), 'utf8')
     assert.match(await namegate('config', 'check', place('namegate.yaml', text)), /^0 /)
+    // By default these name files, which the ConfigMap does not have.
+    const { policies, endpoints } = config
+    assert.deepEqual([policies, endpoints], [{ paths: [] }, { files: [] }])
   })
 }
 
