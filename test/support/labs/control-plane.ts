@@ -51,6 +51,29 @@ export class ControlPlane {
     return join(this.folder, 'kubeconfig')
   }
 
+  get port(): number {
+    return PORT
+  }
+
+  /** The certificate of the authority that the servers' own certificates name. */
+  get authority(): string {
+    return join(this.folder, 'certs/apiserver.crt')
+  }
+
+  /** `kubectl apply` of manifests, with each field checked. Returns the kinds; throws what kubectl says. */
+  async apply(text: string): Promise<readonly string[]> {
+    const file = join(this.folder, 'manifests.yaml')
+    writeFileSync(file, text)
+    const args = ['--kubeconfig', this.kubeconfig, '--cache-dir', join(this.folder, 'cache')]
+    const output = await this.host.run(
+      join(CACHE, 'kubectl'),
+      [...args, 'apply', '--validate=true', '-f', file],
+      { limitMs: 60_000 },
+    )
+    if (output.code !== 0) throw new Error(`${output.stdout}${output.stderr}`)
+    return output.stdout.trim().split('\n')
+  }
+
   async start(): Promise<void> {
     await fillCache()
     await this.#run('bash', [SCRIPT ?? '', 'up', this.folder, String(PORT)])

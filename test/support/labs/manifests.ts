@@ -1,0 +1,47 @@
+// What deploy/kubernetes becomes by `kubectl kustomize`.
+
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative, resolve } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+import { z } from 'zod'
+
+const FOLDER = 'deploy/kubernetes'
+
+export interface Manifest {
+  readonly kind: string
+  readonly value: unknown
+}
+
+/** Why the manifests cannot be built here, or undefined when they can. The kubectl of Debian 12 cannot: its kustomize is of 2019. */
+export function canBuildManifests(): string | undefined {
+  const { status } = spawnSync('kubectl', ['kustomize', `${FOLDER}/overlays/audit-first`])
+  return status === 0 ? undefined : 'kubectl 1.21 or newer is not installed'
+}
+
+/** The text of an overlay, with a component if one is named. */
+export function overlayText(overlay: string, component?: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'ng-test-overlay-'))
+  try {
+    const path = (part: string): string => relative(folder, resolve(FOLDER, part))
+    const components = component === undefined ? [] : [path(`components/${component}`)]
+    const kustomization = { resources: [path(`overlays/${overlay}`)], components }
+    writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization))
+    return execFileSync('kubectl', ['kustomize', folder], { encoding: 'utf8' })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+export function overlay(name: string): readonly Manifest[] {
+  return parseAllDocuments(overlayText(name)).map((document) => {
+    const value: unknown = document.toJS()
+    return { kind: z.object({ kind: z.string() }).parse(value).kind, value }
+  })
+}
+
+/** The one object of a kind, in a shape. */
+export function objectOf<T>(manifests: readonly Manifest[], kind: string, shape: z.ZodType<T>): T {
+  return shape.parse(manifests.find((each) => each.kind === kind)?.value)
+}
