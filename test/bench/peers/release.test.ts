@@ -12,6 +12,8 @@ const ROOT = resolve('.')
 const CONFIG = `listeners: [{ address: 127.0.0.1, port: 0, mode: explicit }]
 upstreams: { servers: ["192.0.2.53:53"] }
 datapath: { kind: memory }
+policies: { paths: [] }
+endpoints: { files: [] }
 `
 const skip = existsSync(join(ROOT, 'dist/main.bundle')) ? false : 'dist/ is not built'
 
