@@ -3,7 +3,7 @@
 
 import { z } from 'zod'
 import { RELATIVE } from './schema-policy.ts'
-import { duration, flag, group, list, oneOf, section, words } from './schema-values.ts'
+import { duration, faultAt, flag, group, list, oneOf, section, words } from './schema-values.ts'
 
 /** The collections that can be read. `cilium-policies` stands for both kinds of Cilium. */
 export const COLLECTION_NAMES = [
@@ -71,7 +71,7 @@ export const kubernetes = section(
       }),
     peers: oneOf(['none', 'watch'], {
       default: 'none',
-      doc: 'pods of other nodes: none = unknown; watch = labels of their addresses are known',
+      doc: 'pods of other nodes: none = unknown. namegate does not support watch yet',
     }),
     spread: duration({
       default: '60s',
@@ -82,11 +82,19 @@ export const kubernetes = section(
       hold: duration({ default: '5m', doc: 'how long the removed policies stay in force' }),
     }).prefault({}),
   },
-  ({ 'cluster-name': clusterName, 'mass-removal': removal, spread, collections, ...keys }) => ({
-    ...keys,
-    collections: [...new Set(collections)],
-    clusterName,
-    spreadMs: spread,
-    massRemoval: { share: removal.share, holdMs: removal.hold },
-  }),
+  (
+    { 'cluster-name': clusterName, 'mass-removal': removal, spread, collections, ...keys },
+    context,
+  ) => {
+    if (keys.peers === 'watch') {
+      context.addIssue(faultAt(['peers'], 'found watch, which is not supported yet: expected none'))
+    }
+    return {
+      ...keys,
+      collections: [...new Set(collections)],
+      clusterName,
+      spreadMs: spread,
+      massRemoval: { share: removal.share, holdMs: removal.hold },
+    }
+  },
 )

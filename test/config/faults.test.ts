@@ -24,6 +24,18 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['3:5: unknown key dns.hold.on_limit; did you mean "on-limit"?'],
   ],
   [
+    'peers of other nodes, which are not known yet',
+    'kubernetes: { peers: watch }\n',
+    ['1:22: kubernetes.peers: found watch, which is not supported yet: expected none'],
+  ],
+  [
+    'a share that is none',
+    'kubernetes: { mass-removal: { share: 0.2 } }\n',
+    [
+      '1:38: kubernetes.mass-removal.share: found 0.2, expected a share from 1% to 100%, such as 20%',
+    ],
+  ],
+  [
     'a key that is like none',
     'log: { colour: 1 }\n',
     ['1:8: unknown key log.colour, expected level or format'],
