@@ -4,24 +4,33 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'
+import {
+  DNS_SERVICE,
+  NODE_LOCAL_DNS,
+  startClusterDns,
+  startNodeLocalDns,
+} from '../../support/labs/cluster-dns.ts'
 import { canUseContainers } from '../../support/labs/container-command.ts'
 import { canUseControlPlane, ControlPlane } from '../../support/labs/control-plane.ts'
-import { runIn, settings, snapshot } from '../../support/labs/intercept-lab.ts'
 import { DEFINITIONS } from '../../support/labs/definitions.ts'
+import { settings, snapshot } from '../../support/labs/intercept-lab.ts'
 import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
-import { DNS_4, podLab, startHelper, type PodLab } from '../../support/labs/lab-pod.ts'
+import { DNS_4, podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
-import { canBuildManifests, objectOf, overlay, overlayText } from '../../support/labs/manifests.ts'
+import {
+  canBuildManifests,
+  objectOf,
+  overlay,
+  overlayText,
+  withoutNewFields,
+} from '../../support/labs/manifests.ts'
 import { NodePod } from '../../support/labs/node-pod.ts'
 import { http } from '../../support/nodes/admin.ts'
 
 const ALLOWED = '198.18.0.1'
 const OTHER = '198.18.0.2'
 const NODE = 'node-a'
-/** The address of base/resources.yaml. */
-const DNS_SERVICE = '10.96.0.10'
 const ROLE = '/apis/rbac.authorization.k8s.io/v1/clusterroles/namegate'
 const LIMIT_MS = 90_000
 
@@ -77,20 +86,6 @@ const POLICY = {
   },
 }
 
-/** Without the fields of an init container that goes on running. They are of Kubernetes 1.29, and the API server is of 1.20. */
-function withoutNewFields(text: string): string {
-  const documents = parseAllDocuments(text)
-  for (const document of documents) {
-    for (const i of [0, 1, 2]) {
-      for (const key of ['restartPolicy', 'startupProbe', 'livenessProbe']) {
-        const path = ['spec', 'template', 'spec', 'initContainers', i, key]
-        if (document.hasIn(path)) document.deleteIn(path)
-      }
-    }
-  }
-  return documents.map(String).join('---\n')
-}
-
 const skip =
   canUseNamegate() ?? canUseControlPlane() ?? canUseContainers() ?? canBuildManifests() ?? false
 
@@ -105,20 +100,9 @@ void describe('deploy/kubernetes', { skip }, () => {
     lab = podLab({ pods: 2 })
     await lab.startNameServer({ names: { 'outside.test': [OTHER] } })
     await lab.startWebServer([80])
-    // The second pod is CoreDNS, behind the address of a service as kube-proxy makes it.
     const zones = { names: { 'www.example.com': [ALLOWED], 'other.test': [OTHER] } }
-    const [, dns] = lab.pods
-    await startHelper(dns!.host, 'nameserver.ts', [dns!.address4, '53', JSON.stringify(zones)])
-    const to = `ip daddr ${DNS_SERVICE} dnat to ${dns!.address4};`
-    const chains = ['output', 'prerouting'].map(
-      (hook) => `chain ${hook} { type nat hook ${hook} priority -100; ${to} }`,
-    )
-    const made = runIn(
-      lab.node,
-      ['nft', '-f', '-'],
-      `table ip services {\n${chains.join('\n')}\n}\n`,
-    )
-    assert.equal(made.stderr, '')
+    await startClusterDns(lab.node, lab.pods[1]!, zones)
+    await startNodeLocalDns(lab.node, zones)
     cluster = new ControlPlane(lab.node)
     await cluster.start()
     for (const each of DEFINITIONS) {
@@ -173,8 +157,13 @@ void describe('deploy/kubernetes', { skip }, () => {
     return (await lab.node.run('curl', args)).stdout
   }
 
-  async function ask(index: number, server: string, name: string): Promise<string> {
-    const args = ['+short', '+tries=1', '+time=3', `@${server}`, name]
+  async function ask(
+    index: number,
+    server: string,
+    name: string,
+    transport = '+notcp',
+  ): Promise<string> {
+    const args = [transport, '+short', '+tries=1', '+time=3', `@${server}`, name]
     return (await lab.pods[index]!.host.run('dig', args)).stdout.trim()
   }
 
@@ -234,11 +223,15 @@ void describe('deploy/kubernetes', { skip }, () => {
     daemon = pod.start(overlay('tproxy-ebpf'))
   }
 
-  it('enforces in the container of the manifest, with its capabilities and mounts', async () => {
+  async function untilReady(): Promise<void> {
     for (let left = 100; !(await ready()).endsWith(' 200'); left--) {
       assert.ok(left > 0, `${await ready()}\n${daemon?.stderr}`)
       await sleep(200)
     }
+  }
+
+  it('enforces in the container of the manifest, with its capabilities and mounts', async () => {
+    await untilReady()
     assert.equal(await ask(0, DNS_SERVICE, 'www.example.com'), ALLOWED)
     assert.deepEqual([await get(ALLOWED), await get(OTHER)], ['200', '000'])
     assert.equal(await ask(0, DNS_4, 'outside.test'), '', 'policy allows only the DNS service')
@@ -246,6 +239,18 @@ void describe('deploy/kubernetes', { skip }, () => {
 
   it('sends the queries of CoreDNS to their server, not back to CoreDNS', async () => {
     assert.equal(await ask(1, DNS_4, 'outside.test'), OTHER)
+  })
+
+  it('intercepts beside node-local-dns with the overlay `nodelocaldns`', async () => {
+    await daemon?.stop()
+    assert.match(await ask(0, NODE_LOCAL_DNS, 'other.test'), /no servers could be reached/)
+    daemon = pod.start(overlay('nodelocaldns'))
+    await untilReady()
+    for (const transport of ['+notcp', '+tcp']) {
+      assert.equal(await ask(0, NODE_LOCAL_DNS, 'www.example.com', transport), ALLOWED, transport)
+    }
+    assert.equal(await ask(0, DNS_SERVICE, 'www.example.com'), ALLOWED)
+    assert.deepEqual([await get(ALLOWED), await get(OTHER)], ['200', '000'])
   })
 
   it('goes on enforcing without the container, and is removed by the overlay `remove`', async () => {

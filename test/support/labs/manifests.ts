@@ -45,3 +45,17 @@ export function overlay(name: string): readonly Manifest[] {
 export function objectOf<T>(manifests: readonly Manifest[], kind: string, shape: z.ZodType<T>): T {
   return shape.parse(manifests.find((each) => each.kind === kind)?.value)
 }
+
+/** Without the fields of an init container that goes on running. They are of Kubernetes 1.29, and the API server is of 1.20. */
+export function withoutNewFields(text: string): string {
+  const documents = parseAllDocuments(text)
+  for (const document of documents) {
+    for (const i of [0, 1, 2]) {
+      for (const key of ['restartPolicy', 'startupProbe', 'livenessProbe']) {
+        const path = ['spec', 'template', 'spec', 'initContainers', i, key]
+        if (document.hasIn(path)) document.deleteIn(path)
+      }
+    }
+  }
+  return documents.map(String).join('---\n')
+}
