@@ -49,7 +49,9 @@ export async function startTestbed(): Promise<Testbed | string> {
     rmSync(folder, { recursive: true, force: true })
   }
   try {
-    await run('bash', [script, 'up-1.36', folder, String(port)], { env, timeout: 120_000 })
+    // One start at a time unpacks the programs. With -o, the servers do not keep the lock.
+    const start = ['-o', join(cache, 'lock'), 'bash', script, 'up-1.36', folder, String(port)]
+    await run('flock', start, { env, timeout: 180_000 })
   } catch (error) {
     await stop()
     return `the testbed does not start: ${messageOf(error).trim().split('\n').at(-1)}`

@@ -76,7 +76,9 @@ export class ControlPlane {
 
   async start(): Promise<void> {
     await fillCache()
-    await this.#run('bash', [SCRIPT ?? '', 'up', this.folder, String(PORT)])
+    // One start at a time unpacks the programs. With -o, the servers do not keep the lock.
+    const start = ['-o', join(CACHE, 'lock'), 'bash', SCRIPT ?? '', 'up']
+    await this.#run('flock', [...start, this.folder, String(PORT)])
   }
 
   async close(): Promise<void> {
@@ -148,7 +150,7 @@ export class ControlPlane {
 
   async #run(command: string, args: readonly string[]): Promise<void> {
     const env = { TESTBED_CACHE: CACHE }
-    const { code, stdout, stderr } = await this.host.run(command, args, { env, limitMs: 60_000 })
+    const { code, stdout, stderr } = await this.host.run(command, args, { env, limitMs: 120_000 })
     if (code !== 0) throw new Error(`${command} ${args.join(' ')}: ${stdout}${stderr}`)
   }
 }
