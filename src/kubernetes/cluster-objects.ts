@@ -80,10 +80,11 @@ export class ClusterObjects {
 
   /** Puts the kept objects in force. Call it once, before the first list. */
   restore(): void {
-    const kept = this.#options.kept?.read() ?? []
-    for (const [name, object] of kept) this.#set(objectKind(name), name, object)
-    if (kept.length === 0) return
-    for (const { kind } of this.#options.collections) this.#settled.add(kind)
+    const { kept, collections } = this.#options
+    if (kept === undefined) return
+    for (const [name, object] of kept.read()) this.#set(objectKind(name), name, object)
+    // The daemon before may have ended between its first lists. Then its pods wait for this daemon's lists.
+    if (kept.isComplete) for (const { kind } of collections) this.#settled.add(kind)
     this.#flush()
   }
 
@@ -197,7 +198,9 @@ export class ClusterObjects {
     const policies = new Map(
       [...this.#policies.values()].flatMap((each) => [...each.takeChanges()]),
     )
-    const endpoints = this.isComplete ? this.pods.takeChanges() : new Map()
+    const { isComplete } = this
+    if (isComplete) this.#options.kept?.markComplete()
+    const endpoints = isComplete ? this.pods.takeChanges() : new Map()
     if (policies.size + endpoints.size > 0) this.#options.onChange({ policies, endpoints })
   }
 }

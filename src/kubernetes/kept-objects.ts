@@ -1,6 +1,6 @@
 // Keeps the objects of a cluster in force over restarts, as JSON texts by their names (core/object-names.ts).
 
-import { isObjectName } from '../core/object-names.ts'
+import { isObjectName, objectName } from '../core/object-names.ts'
 import { isMapping } from '../documents/source-document.ts'
 import { fieldAt } from './fields.ts'
 import { readObject, type KubernetesObject } from './objects.ts'
@@ -12,6 +12,9 @@ export interface TextKeeper {
   /** Stores a text. `text` undefined removes the name. */
   readonly keep: (name: string, text: string | undefined) => void
 }
+
+/** A text under this name says that every collection was listed. It is no object, so `read` leaves it out. */
+const COMPLETE = objectName('Complete', undefined, 'all')
 
 export class KeptObjects {
   readonly #keeper: TextKeeper
@@ -33,6 +36,16 @@ export class KeptObjects {
       const object = parseObject(text)
       return object === undefined ? [] : [[name, object] as const]
     })
+  }
+
+  /** True if the kept objects were once all objects of every collection. */
+  get isComplete(): boolean {
+    return this.#texts.has(COMPLETE)
+  }
+
+  /** Notes that the kept objects are all objects of every collection. */
+  markComplete(): void {
+    this.keep(COMPLETE, '{}')
   }
 
   /** Stores the JSON text of an object. `text` undefined: the object is gone. */
