@@ -12,7 +12,8 @@ import { BADNESS, warningsOf, type CollectionStatus } from './collection-status.
 import { targetsOf, type Collection, type Target } from './collections.ts'
 import type { CollectionState } from './collection-events.ts'
 import type { ApiPort } from './api-port.ts'
-import { KeptObjects, type TextKeeper } from './kept-objects.ts'
+import type { TextKeeper } from '../sources/files/last-good-texts.ts'
+import { KeptObjects } from './kept-objects.ts'
 import type { Placement } from './placements.ts'
 import { WHY_NOT } from './pods.ts'
 import { Reflector } from './reflector.ts'
@@ -25,7 +26,8 @@ export interface KubernetesOptions {
   readonly clock: Clock
   readonly log: Log
   readonly random: RandomPool
-  readonly api: ApiPort
+  /** `stop` closes it. */
+  readonly api: ApiPort & { close(): void }
   /** The address of the server, for views. */
   readonly server: string
   /** The name of this node in the cluster. */
@@ -163,6 +165,7 @@ export class Kubernetes {
 
   stop(): void {
     for (const { reflector } of this.#parts) reflector.stop()
+    this.#options.api.close()
     this.objects.stop()
   }
 

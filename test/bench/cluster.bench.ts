@@ -18,7 +18,7 @@ import { mkMemory } from './support/world.ts'
 const NAMES = 5
 const PODS = 500
 const CHANGES = 40
-const SILENT_API = { get: () => ({ cancel() {} }), watch: () => ({ cancel() {} }) }
+const SILENT_API = { get: () => ({ cancel() {} }), watch: () => ({ cancel() {} }), close() {} }
 
 function collectionOf(kind: string): Collection {
   const found = COLLECTIONS.find((each) => each.kind === kind)
