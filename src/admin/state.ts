@@ -2,6 +2,7 @@
 // read AdminState and hold no state. Its functions are called at each request, so they must be cheap and return the present state.
 
 import type { Clock } from '../core/clock.ts'
+import type { StatusShape } from './document/shapes.ts'
 import type { Fault } from '../core/errors.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { AuditDecision } from '../enforcement/audit-control.ts'
@@ -82,18 +83,6 @@ export interface KeptState {
   }
 }
 
-/** What a collection of a cluster is doing. `held`: many policies were removed at once, and stay in force for a while. */
-export interface CollectionView {
-  readonly kind: string
-  readonly state: 'listing' | 'watching' | 'away' | 'absent' | 'forbidden' | 'held'
-  readonly reason: string
-  readonly objects: number
-  readonly faulty: number
-  readonly held: number
-  /** Seconds since the objects were known to be current. -1: never. */
-  readonly age: number
-}
-
 /** Where a network plugin put a pod. `uid` is empty if the plugin does not know it. */
 export interface PodPlacement {
   readonly namespace: string
@@ -107,7 +96,7 @@ export interface PodPlacement {
 export interface ClusterView {
   readonly server: string
   readonly version: string
-  readonly collections: readonly CollectionView[]
+  readonly collections: NonNullable<StatusShape['kubernetes']>['collections']
   /** Pods of this node that are no endpoints, by reason. */
   readonly leftOut: ReadonlyMap<string, number>
   /** Sentences about what an operator should know. */

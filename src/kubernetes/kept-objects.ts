@@ -2,16 +2,9 @@
 
 import { isObjectName, objectName } from '../core/object-names.ts'
 import { isMapping } from '../documents/source-document.ts'
+import type { TextKeeper } from '../sources/files/last-good-texts.ts'
 import { fieldAt } from './fields.ts'
 import { readObject, type KubernetesObject } from './objects.ts'
-
-/** Stores texts over restarts, as for source files. */
-export interface TextKeeper {
-  /** The texts by name, as the previous daemon stored them. */
-  readonly saved: ReadonlyMap<string, string>
-  /** Stores a text. `text` undefined removes the name. */
-  readonly keep: (name: string, text: string | undefined) => void
-}
 
 /** A text under this name says that every collection was listed. It is no object, so `read` leaves it out. */
 const COMPLETE = objectName('Complete', undefined, 'all')
