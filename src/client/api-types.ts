@@ -221,6 +221,18 @@ export type Status = {
     }[]
     /** Pods of this node that are no endpoints, by reason. */
     readonly leftOut: Readonly<Record<string, number>>
+    readonly unknownPods: {
+      /** Why this node does not know pods of other nodes. Empty: it knows them all. */
+      readonly reason: string
+      /** Policies that select such pods. */
+      readonly policies: readonly {
+        readonly policy: string
+        /** True: a rule allows such pods, which stay closed. */
+        readonly allows: boolean
+        /** True: a rule denies such pods, which stay open if a rule allows them. */
+        readonly denies: boolean
+      }[]
+    }
   } | null
   /** Bounds of which at least 80 % are in use, and bounds that were hit since the start. */
   readonly limits: readonly {

@@ -123,6 +123,11 @@ export class Kubernetes {
     return this.collections.flatMap(warningsOf)
   }
 
+  /** Why this node does not know pods of other nodes. Empty if it knows them all. */
+  get unknownPods(): string {
+    return 'this node does not know the pods of other nodes (kubernetes.peers is none)'
+  }
+
   /** Pods of this node that are no endpoints, by reason. */
   get leftOut(): ReadonlyMap<string, number> {
     return this.objects.pods.leftOut

@@ -1,7 +1,7 @@
 // The schemas of what the admin API says about sources and about a Kubernetes cluster.
 
 import { z } from 'zod'
-import { list, shape, text, whole } from './shape-parts.ts'
+import { flag, list, shape, text, whole } from './shape-parts.ts'
 
 /** The member `kubernetes` of the status. */
 export const cluster = shape({
@@ -22,6 +22,16 @@ export const cluster = shape({
     .record(z.string(), whole)
     .readonly()
     .describe('Pods of this node that are no endpoints, by reason'),
+  unknownPods: shape({
+    reason: text.describe(
+      'Why this node does not know pods of other nodes. Empty: it knows them all',
+    ),
+    policies: list({
+      policy: text,
+      allows: flag.describe('True: a rule allows such pods, which stay closed'),
+      denies: flag.describe('True: a rule denies such pods, which stay open if a rule allows them'),
+    }).describe('Policies that select such pods'),
+  }),
 })
 
 const source = shape({

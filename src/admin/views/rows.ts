@@ -18,3 +18,12 @@ export function collect<T>(rows: Rows<T>): T[] {
 export function formatTime(wallMilliseconds: number): string {
   return new Date(wallMilliseconds).toISOString()
 }
+
+/** How many names `someOf` gives. */
+const NAMED = 4
+
+/** Lists the first names of a list, and how many more there are. */
+export function someOf(names: readonly string[]): string {
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : ''
+  return names.slice(0, NAMED).join(', ') + more
+}

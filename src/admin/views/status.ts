@@ -6,7 +6,8 @@ import type { StatusShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import { isEnforcing, unfencedReason } from './endpoints.ts'
 import { idlePolicies } from './policies.ts'
-import { formatTime } from './rows.ts'
+import { formatTime, someOf } from './rows.ts'
+import { policiesOfUnknownPods, unknownPodWarnings } from './unknown-pods.ts'
 
 export function statusView(state: AdminState): StatusShape {
   const { core, policies, transition } = state
@@ -58,10 +59,12 @@ export function statusView(state: AdminState): StatusShape {
   }
 }
 
-function kubernetesOf({ cluster }: AdminState): StatusShape['kubernetes'] {
+function kubernetesOf(state: AdminState): StatusShape['kubernetes'] {
+  const { cluster } = state
   if (cluster === undefined) return null
-  const { server, version, collections, leftOut } = cluster
-  return { server, version, collections, leftOut: Object.fromEntries(leftOut) }
+  const { server, version, collections, leftOut, unknownPods: reason } = cluster
+  const unknownPods = { reason, policies: policiesOfUnknownPods(state) }
+  return { server, version, collections, leftOut: Object.fromEntries(leftOut), unknownPods }
 }
 
 /** The present faults of all files. For a file with faults, the last good version is in force. */
@@ -101,6 +104,7 @@ function warningsOf(state: AdminState): readonly string[] {
     ...denies,
     ...lost,
     ...(state.cluster?.warnings ?? []),
+    ...unknownPodWarnings(state),
     ...openWarning(state),
     ...kept,
     ...damage,
@@ -119,24 +123,13 @@ function warningsOf(state: AdminState): readonly string[] {
   return [...idle, ...audit, ...open, ...budget]
 }
 
-/** How many endpoints a warning names. */
-const NAMED = 4
-
 /** Warns of endpoints that no policy selects and that may therefore do everything, for example after their last policy was deleted. */
 function openWarning({ endpoints, policies }: AdminState): readonly string[] {
-  const names: string[] = []
-  let count = 0
-  for (const endpoint of endpoints.registry) {
-    if (!policies.isLeftOpen(endpoint)) continue
-    if (++count <= NAMED) names.push(endpoint.name)
-  }
-  if (count === 0) return []
-  const more = count > NAMED ? ` and ${count - NAMED} more` : ''
-  const whom = count === 1 ? 'endpoint' : 'endpoints'
-  const verb = count === 1 ? 'it is' : 'they are'
-  return [
-    `default-egress is allow, and no policy selects ${whom} ${names.join(', ')}${more}: ${verb} open`,
-  ]
+  const open = [...endpoints.registry].filter((endpoint) => policies.isLeftOpen(endpoint))
+  if (open.length === 0) return []
+  const [whom, verb] = open.length === 1 ? ['endpoint', 'it is'] : ['endpoints', 'they are']
+  const names = someOf(open.map(({ name }) => name))
+  return [`default-egress is allow, and no policy selects ${whom} ${names}: ${verb} open`]
 }
 
 function keptOf({ kept }: AdminState): StatusShape['kept'] {

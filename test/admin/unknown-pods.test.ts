@@ -1,0 +1,89 @@
+// Which policies the status names when this node does not know the pods of other nodes.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ClusterView } from '../../src/admin/state.ts'
+import { statusView } from '../../src/admin/views/status.ts'
+import { policiesOfUnknownPods } from '../../src/admin/views/unknown-pods.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
+
+const WHY = 'the pods are far away'
+
+function clusterOf(unknownPods: string): ClusterView {
+  return {
+    server: 'https://192.0.2.1',
+    version: 'v1.36.4',
+    collections: [],
+    leftOut: new Map(),
+    unknownPods,
+    warnings: [],
+    accept: () => 0,
+    place: () => {},
+    displace: () => {},
+    whyNot: () => undefined,
+  }
+}
+
+function nodeWith(...policies: readonly string[]): Node {
+  const node = new Node({ defaultEgress: 'deny' })
+  node.recorder.hook = { kind: 'attached' }
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  node.setPolicies(mkPolicies(...policies))
+  return node
+}
+
+const DB = 'toEndpoints: [{ matchLabels: { app: db } }]'
+const NAMES = 'rules: { dns: [{ matchPattern: "*" }] }'
+const DNS_PORT = 'ports: [{ port: "53", protocol: UDP }]'
+const ROWS: readonly (readonly [why: string, rules: string, allows: boolean, denies: boolean])[] = [
+  ['labels', `egress: [{ ${DB} }]`, true, false],
+  ['denied labels', `egressDeny: [{ ${DB} }]`, false, true],
+  ['both', `egress: [{ ${DB} }]\negressDeny: [{ ${DB} }]`, true, true],
+  ['the pods are of the cluster', 'egress: [{ toEntities: [cluster] }]', true, false],
+  ['all includes every address', 'egress: [{ toEntities: [all] }]', false, false],
+  ['an address', 'egress: [{ toCIDR: [10.0.0.0/8] }]', false, false],
+  ['a name', 'egress: [{ toFQDNs: [{ matchName: a.test }] }]', false, false],
+  ['any peer', `egress: [{ toPorts: [{ ${DNS_PORT} }] }]`, false, false],
+  [
+    'a label of a resource, which no pod has',
+    'egress: [{ toEndpoints: [{ matchLabels: { "external:app": db } }] }]',
+    false,
+    false,
+  ],
+  [
+    'pods have no such label, so the selector selects them',
+    'egress: [{ toEndpoints: [{ matchExpressions: [{ key: "external:app", operator: DoesNotExist }] }] }]',
+    true,
+    false,
+  ],
+  ['only names', `egress: [{ ${DB}, toPorts: [{ ${DNS_PORT}, ${NAMES} }] }]`, false, false],
+  ['a port of pods', `egress: [{ ${DB}, toPorts: [{ ${DNS_PORT} }] }]`, true, false],
+]
+for (const [why, rules, allows, denies] of ROWS) {
+  test(`policiesOfUnknownPods looks for rules that can select pods: ${why}`, () => {
+    const node = nodeWith(rules)
+    const found = policiesOfUnknownPods(mkAdmin(node, { cluster: clusterOf(WHY) }).state)
+    const expected = allows || denies ? [{ policy: 'policy-0', allows, denies }] : []
+    assert.deepEqual(found, expected)
+  })
+}
+
+test('statusView names the policies whose rules do not hold for unknown pods', () => {
+  const allowing = Array.from({ length: 6 }, () => `egress: [{ ${DB} }]`)
+  const node = nodeWith(`egressDeny: [{ ${DB} }]`, ...allowing)
+  const { warnings, kubernetes } = statusView(mkAdmin(node, { cluster: clusterOf(WHY) }).state)
+  assert.deepEqual(warnings, [
+    `${WHY}: deny rules of policy-0 do not deny them`,
+    `${WHY}: allow rules of policy-1, policy-2, policy-3, policy-4 and 2 more do not allow them`,
+  ])
+  assert.equal(kubernetes?.unknownPods.reason, WHY)
+  assert.equal(kubernetes.unknownPods.policies.length, 7)
+})
+
+test('statusView names no policy when the pods are known, or without a cluster', () => {
+  const node = nodeWith(`egress: [{ ${DB} }]`)
+  for (const cluster of [clusterOf(''), undefined]) {
+    assert.deepEqual(statusView(mkAdmin(node, { cluster }).state).warnings, [])
+  }
+})
