@@ -30,8 +30,8 @@ export async function loadCluster(config: Config, log: Log): Promise<OpenCluster
   if (kubernetes?.enabled !== true) return undefined
   const [{ Kubernetes: Cluster }, { Connection }, { findAccess }] = await Promise.all([
     import('../kubernetes/kubernetes.ts'),
-    import('../kubernetes/connection.ts'),
-    import('../kubernetes/find-access.ts'),
+    import('../kubernetes/connection/connection.ts'),
+    import('../kubernetes/connection/find-access.ts'),
   ])
   const found = findAccess(kubernetes.kubeconfig)
   if (found.kind === 'faults') throw new InvalidInputError(found.faults)

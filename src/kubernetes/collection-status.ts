@@ -1,6 +1,6 @@
 // The state of a collection, for views and warnings.
 
-import type { CollectionState } from './collection-events.ts'
+import type { CollectionState } from './reflector/collection-events.ts'
 
 /** A collection as views show it. `held`: many policies were removed at once, and stay in force for a while. */
 export interface CollectionStatus {

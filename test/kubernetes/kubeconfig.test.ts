@@ -6,9 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { formatFault } from '../../src/core/errors.ts'
-import { splitServer, type AccessResult, type ApiAccess } from '../../src/kubernetes/access.ts'
-import { parseKubeconfig } from '../../src/kubernetes/kubeconfig.ts'
-import { podAccess } from '../../src/kubernetes/service-account.ts'
+import {
+  splitServer,
+  type AccessResult,
+  type ApiAccess,
+} from '../../src/kubernetes/connection/access.ts'
+import { parseKubeconfig } from '../../src/kubernetes/connection/kubeconfig.ts'
+import { podAccess } from '../../src/kubernetes/connection/service-account.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-kubeconfig-'))
 after(() => rmSync(folder, { recursive: true }))

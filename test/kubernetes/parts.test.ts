@@ -10,13 +10,13 @@ import {
   WAIT_MAX_MS,
   WAIT_MIN_MS,
   WAIT_MS,
-} from '../../src/kubernetes/backoff.ts'
-import { COLLECTIONS, describeRule, targetsOf } from '../../src/kubernetes/collections.ts'
-import { LineSplitter } from '../../src/kubernetes/line-splitter.ts'
-import { readObject } from '../../src/kubernetes/objects.ts'
-import { RelistGate } from '../../src/kubernetes/relist-gate.ts'
-import { isOlder } from '../../src/kubernetes/resource-version.ts'
-import { readEvent } from '../../src/kubernetes/watch-event.ts'
+} from '../../src/kubernetes/reflector/backoff.ts'
+import { COLLECTIONS, describeRule, targetsOf } from '../../src/kubernetes/reflector/collections.ts'
+import { LineSplitter } from '../../src/kubernetes/connection/line-splitter.ts'
+import { readObject } from '../../src/kubernetes/reflector/objects.ts'
+import { RelistGate } from '../../src/kubernetes/reflector/relist-gate.ts'
+import { isOlder } from '../../src/kubernetes/reflector/resource-version.ts'
+import { readEvent } from '../../src/kubernetes/reflector/watch-event.ts'
 
 const POD = { apiVersion: 'v1', kind: 'Pod' }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RemovalHold } from '../../src/kubernetes/removal-hold.ts'
+import { RemovalHold } from '../../src/kubernetes/cluster/removal-hold.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 /** `at` is in seconds. `gone`: how many policies are out of force after the step. */

@@ -1,7 +1,7 @@
 // A model of an API server in memory: objects with versions, lists with pages, watches with history. It behaves as the real servers were
 // observed to (test/kubernetes/conformance.test.ts compares them). It knows neither sockets nor time: MemoryApi and FakeApiServer add these.
 
-import { COLLECTIONS, groupPath } from '../../../src/kubernetes/collections.ts'
+import { COLLECTIONS, groupPath } from '../../../src/kubernetes/reflector/collections.ts'
 import { status, type Status } from './api-statuses.ts'
 
 export interface ModelObject {

@@ -1,6 +1,6 @@
 // Answers GET requests from an ApiModel: lists, watches and discovery, with their parameters.
 
-import { COLLECTIONS, groupOf, groupPath } from '../../../src/kubernetes/collections.ts'
+import { COLLECTIONS, groupOf, groupPath } from '../../../src/kubernetes/reflector/collections.ts'
 import type { ApiModel, ModelEvent, Stored, Watcher } from './api-model.ts'
 import { status, type Status } from './api-statuses.ts'
 

@@ -1,7 +1,7 @@
 // A cluster for the conformance exchanges: a real control plane (testbed.ts) or the fake API server. Both are used in the same way.
 
-import type { ApiAccess } from '../../../src/kubernetes/access.ts'
-import { COLLECTIONS } from '../../../src/kubernetes/collections.ts'
+import type { ApiAccess } from '../../../src/kubernetes/connection/access.ts'
+import { COLLECTIONS } from '../../../src/kubernetes/reflector/collections.ts'
 import { ApiModel } from './api-model.ts'
 import type { ServerCertificate } from './certificates.ts'
 import { FakeApiServer } from './fake-api-server.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { systemClock } from '../../../src/core/clock.ts'
-import { Connection } from '../../../src/kubernetes/connection.ts'
+import { Connection } from '../../../src/kubernetes/connection/connection.ts'
 import type { Cluster } from './cluster.ts'
 import { NAMESPACE, type Exchanged } from './exchange.ts'
 import { LISTS } from './exchanges-lists.ts'

@@ -1,8 +1,8 @@
 // The parts of the exchanges of the conformance test. An exchange sends some requests and returns what it observed, in a form without versions
 // and times.
 
-import type { ApiPort } from '../../../src/kubernetes/api-port.ts'
-import type { ConnectionCounts } from '../../../src/kubernetes/connection-counts.ts'
+import type { ApiPort } from '../../../src/kubernetes/connection/api-port.ts'
+import type { ConnectionCounts } from '../../../src/kubernetes/connection/connection-counts.ts'
 import type { Cluster } from './cluster.ts'
 import { at, bodyOf, describeEvents, get, until, type Watched } from './watch-client.ts'
 

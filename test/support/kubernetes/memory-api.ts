@@ -6,7 +6,7 @@ import type {
   ApiPort,
   ApiRequest,
   WatchHandlers,
-} from '../../../src/kubernetes/api-port.ts'
+} from '../../../src/kubernetes/connection/api-port.ts'
 import type { FakeClock } from '../fake-clock.ts'
 import type { ApiModel } from './api-model.ts'
 import { ApiRequests } from './api-requests.ts'

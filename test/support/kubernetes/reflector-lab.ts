@@ -1,10 +1,14 @@
 // A reflector of one collection over a model of the API server, on fake time. Steps of text make things happen, and the log says what the
 // reflector asked and what it told its owner.
 
-import { COLLECTIONS, targetOf, type Collection } from '../../../src/kubernetes/collections.ts'
-import type { KubernetesObject } from '../../../src/kubernetes/objects.ts'
-import { Reflector } from '../../../src/kubernetes/reflector.ts'
-import { RelistGate } from '../../../src/kubernetes/relist-gate.ts'
+import {
+  COLLECTIONS,
+  targetOf,
+  type Collection,
+} from '../../../src/kubernetes/reflector/collections.ts'
+import type { KubernetesObject } from '../../../src/kubernetes/reflector/objects.ts'
+import { Reflector } from '../../../src/kubernetes/reflector/reflector.ts'
+import { RelistGate } from '../../../src/kubernetes/reflector/relist-gate.ts'
 import { RandomPool } from '../../../src/core/random.ts'
 import { parseDuration } from '../../../src/core/quantity.ts'
 import { FakeClock } from '../fake-clock.ts'

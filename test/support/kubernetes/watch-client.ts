@@ -1,7 +1,12 @@
 // Requests and watches of a test, with what came of them.
 
 import assert from 'node:assert/strict'
-import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from '../../../src/kubernetes/api-port.ts'
+import type {
+  ApiAnswer,
+  ApiLoss,
+  ApiPort,
+  ApiStreamEnd,
+} from '../../../src/kubernetes/connection/api-port.ts'
 import { isMapping } from '../../../src/documents/source-document.ts'
 
 export function get(api: ApiPort, path: string): Promise<ApiAnswer | ApiLoss> {

@@ -3,7 +3,7 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { messageOf } from '../core/errors.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { ApiAnswer, ApiLoss, ApiRequest, ApiStreamEnd } from './api-port.ts'
 import type { ConnectionCounts } from './connection-counts.ts'
 import { LineSplitter } from './line-splitter.ts'

@@ -1,6 +1,6 @@
 // Makes the paths of the requests of a reflector. The comments say what each parameter asks of the server.
 
-import type { RandomPool } from '../core/random.ts'
+import type { RandomPool } from '../../core/random.ts'
 import { randomPart } from './backoff.ts'
 import type { Target } from './collections.ts'
 import type { KnownVersion } from './known-version.ts'

@@ -1,7 +1,7 @@
 // Asks for the version of a collection, without its objects. A watch that brought nothing for minutes is no proof: a watch from the future of
 // a restored server is silent too, and Kubernetes 1.20 sends no bookmarks about a kind that does not change.
 
-import type { ApiPort, ApiRequest } from './api-port.ts'
+import type { ApiPort, ApiRequest } from '../connection/api-port.ts'
 import type { Target } from './collections.ts'
 import type { KnownVersion } from './known-version.ts'
 import { readPage } from './list-page.ts'

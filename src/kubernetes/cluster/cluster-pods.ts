@@ -1,13 +1,13 @@
 // Holds the pods of this node and the namespaces, and makes an endpoint of each pod. A removed pod goes at once. A pod whose interface does
 // not exist yet is looked at again until it does.
 
-import type { Clock, Timer } from '../core/clock.ts'
-import { formatPrefix, type Prefix } from '../core/ip.ts'
-import type { EndpointRecord } from '../endpoints/file.ts'
-import type { ReceivedItems } from '../sources/files/given-items.ts'
-import { objectName } from '../core/object-names.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import { formatPrefix, type Prefix } from '../../core/ip.ts'
+import type { EndpointRecord } from '../../endpoints/file.ts'
+import type { ReceivedItems } from '../../sources/files/given-items.ts'
+import { objectName } from '../../core/object-names.ts'
 import type { KeptObjects } from './kept-objects.ts'
-import type { KubernetesObject } from './objects.ts'
+import type { KubernetesObject } from '../reflector/objects.ts'
 import { Placements, podObject, type Placement } from './placements.ts'
 import {
   endpointOf,

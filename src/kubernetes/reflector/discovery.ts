@@ -1,9 +1,9 @@
 // Tells a kind that the cluster does not have from a right that is missing. The server answers 403 in both cases if the rights do not cover
 // the kind, but its discovery document is for everyone.
 
-import { isMapping } from '../documents/source-document.ts'
-import type { ApiAnswer, ApiLoss, ApiPort, ApiRequest } from './api-port.ts'
-import type { ApiStatus } from './api-status.ts'
+import { isMapping } from '../../documents/source-document.ts'
+import type { ApiAnswer, ApiLoss, ApiPort, ApiRequest } from '../connection/api-port.ts'
+import type { ApiStatus } from '../connection/api-status.ts'
 import { describeRule, groupPath, type Target } from './collections.ts'
 
 /** What is missing: the kind, or a right. `reason` is a sentence without a full stop. */

@@ -1,6 +1,6 @@
 // Reads fields of values whose shape an API server checked. A field with another shape counts as absent.
 
-import { isMapping } from '../documents/source-document.ts'
+import { isMapping } from '../../documents/source-document.ts'
 
 export function fieldAt(value: unknown, key: string): unknown {
   return isMapping(value) && Object.hasOwn(value, key) ? value[key] : undefined

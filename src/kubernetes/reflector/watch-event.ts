@@ -1,7 +1,7 @@
 // Reads one line of a watch.
 
-import { describeValue, isMapping } from '../documents/source-document.ts'
-import { readStatus, type ApiStatus } from './api-status.ts'
+import { describeValue, isMapping } from '../../documents/source-document.ts'
+import { readStatus, type ApiStatus } from '../connection/api-status.ts'
 import { readObject, readVersion, type KubernetesObject, type ObjectKind } from './objects.ts'
 
 export type WatchEvent =

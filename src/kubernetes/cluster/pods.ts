@@ -2,22 +2,22 @@
 // that Cilium gives a pod: the pod's own, its namespace and the namespace's labels, its service account, and the cluster. The namespace's
 // label `namegate.io/default-egress` sets the default of its pods. A pod is left out when it has no address of its own, or has ended.
 
-import type { Fault, Position } from '../core/errors.ts'
-import { formatPrefix, parseAddress, type Prefix } from '../core/ip.ts'
-import { SCTP, TCP, UDP } from '../core/protocol.ts'
-import type { EndpointRecord } from '../endpoints/file.ts'
-import { DEFAULT_EGRESS_KEY } from '../policy/compile/default-egress.ts'
-import { isPortName, type PortName } from '../policy/compile/named-ports.ts'
-import { NAMESPACE_LABELS } from '../policy/load/selector.ts'
+import type { Fault, Position } from '../../core/errors.ts'
+import { formatPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
+import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import type { EndpointRecord } from '../../endpoints/file.ts'
+import { DEFAULT_EGRESS_KEY } from '../../policy/compile/default-egress.ts'
+import { isPortName, type PortName } from '../../policy/compile/named-ports.ts'
+import { NAMESPACE_LABELS } from '../../policy/load/selector.ts'
 import {
   CLUSTER_KEY,
   formatLabel,
   labelKeyFault,
   labelValueFault,
   NAMESPACE_KEY,
-} from '../policy/match/labels.ts'
+} from '../../policy/match/labels.ts'
 import { fieldAt, listAt, textAt } from './fields.ts'
-import type { KubernetesObject } from './objects.ts'
+import type { KubernetesObject } from '../reflector/objects.ts'
 import type { Placement } from './placements.ts'
 
 /** Why a pod is not an endpoint. */

@@ -1,8 +1,8 @@
 // What a reflector needs, and how long it waits.
 
-import type { Clock } from '../core/clock.ts'
-import type { RandomPool } from '../core/random.ts'
-import type { ApiPort } from './api-port.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { RandomPool } from '../../core/random.ts'
+import type { ApiPort } from '../connection/api-port.ts'
 import type { CollectionEvents } from './collection-events.ts'
 import type { Target } from './collections.ts'
 import type { RelistGate } from './relist-gate.ts'

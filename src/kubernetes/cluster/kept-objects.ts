@@ -1,10 +1,10 @@
 // Keeps the objects of a cluster in force over restarts, as JSON texts by their names (core/object-names.ts).
 
-import { isObjectName, objectName } from '../core/object-names.ts'
-import { isMapping } from '../documents/source-document.ts'
-import type { TextKeeper } from '../sources/files/last-good-texts.ts'
+import { isObjectName, objectName } from '../../core/object-names.ts'
+import { isMapping } from '../../documents/source-document.ts'
+import type { TextKeeper } from '../../sources/files/last-good-texts.ts'
 import { fieldAt } from './fields.ts'
-import { readObject, type KubernetesObject } from './objects.ts'
+import { readObject, type KubernetesObject } from '../reflector/objects.ts'
 
 /** A text under this name says that every collection was listed. It is no object, so `read` leaves it out. */
 const COMPLETE = objectName('Complete', undefined, 'all')

@@ -1,7 +1,7 @@
 // Decides what a reflector does after a request ended, or a watch brought an error. README.md has the table.
 
-import type { ApiAnswer, ApiLoss, ApiStreamEnd } from './api-port.ts'
-import { describeStatus, statusOfAnswer, type ApiStatus } from './api-status.ts'
+import type { ApiAnswer, ApiLoss, ApiStreamEnd } from '../connection/api-port.ts'
+import { describeStatus, statusOfAnswer, type ApiStatus } from '../connection/api-status.ts'
 import type { ListCause } from './reflector-counts.ts'
 
 /** What a reflector is doing. `watch-list`: a list whose objects come as events. `pages`: a list in pages. */

@@ -2,9 +2,9 @@
 // support. Faults have their line and column.
 
 import { dirname, resolve } from 'node:path'
-import type { Fault } from '../core/errors.ts'
-import { parseDocument } from '../documents/quick-documents.ts'
-import { Reader, suggestion, type FieldTable } from '../documents/source-document.ts'
+import type { Fault } from '../../core/errors.ts'
+import { parseDocument } from '../../documents/quick-documents.ts'
+import { Reader, suggestion, type FieldTable } from '../../documents/source-document.ts'
 import { splitServer, type AccessResult, type ApiAccess, type Material } from './access.ts'
 
 const PLUGIN =

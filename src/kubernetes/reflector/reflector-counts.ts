@@ -1,6 +1,6 @@
 // The numbers of a reflector, for metrics. The reflector is the only writer.
 
-import type { ApiPort } from './api-port.ts'
+import type { ApiPort } from '../connection/api-port.ts'
 
 /**
  * Why a list was begun. `fallback`: watch-list did not work. `behind`: the newest version of the server is older than the known one.

@@ -1,7 +1,7 @@
 // ApiAccess says where the API server is, and what proves who namegate is and who the server is. A kubeconfig or the service account of
 // the pod gives it (kubeconfig.ts, service-account.ts).
 
-import type { Fault } from '../core/errors.ts'
+import type { Fault } from '../../core/errors.ts'
 
 /** A token, certificate or key. A file is read again when it changes. */
 export type Material =

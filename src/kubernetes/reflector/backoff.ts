@@ -1,7 +1,7 @@
 // Backoff gives the wait before a repeated request: exponential with full jitter, so that many nodes that lose the server at one moment
 // do not come back at one moment. A server's Retry-After is the least wait, and the jitter comes on top of it.
 
-import type { RandomPool } from '../core/random.ts'
+import type { RandomPool } from '../../core/random.ts'
 
 /** The longest random part of the first wait. It doubles with each failure up to WAIT_MAX_MS. */
 export const WAIT_MS = 1_000

@@ -9,7 +9,7 @@
 // Removals are many when more than `share` of all policies of the kind wait, and at least two. The window is longer than any of them, so
 // all removals that count together are still waiting when the hold starts. A policy that comes back does not wait any more.
 
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
 
 /** How long a removal waits, in milliseconds, to be counted together with later ones. */
 export const REMOVAL_WINDOW_MS = 10_000

@@ -1,8 +1,8 @@
 // Work is the one thing that a reflector does at a time: an open request with a limit for silence, a wait, or a place in the queue of the
 // gate. Beginning one of them ends the one before.
 
-import type { Clock, Timer } from '../core/clock.ts'
-import type { ApiRequest } from './api-port.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { ApiRequest } from '../connection/api-port.ts'
 import type { RelistGate } from './relist-gate.ts'
 
 export class Work {

@@ -1,7 +1,7 @@
 // Connection is the way to one API server over HTTP/2. It makes a session when a request needs one, and a new one after the old one ended or
 // said goodbye. It does not repeat requests: the reflector decides when to ask again.
 
-import type { Clock } from '../core/clock.ts'
+import type { Clock } from '../../core/clock.ts'
 import type { ApiAccess } from './access.ts'
 import type {
   ApiAnswer,

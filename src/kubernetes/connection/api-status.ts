@@ -1,6 +1,6 @@
 // Reads the Status object, with which the API server refuses a request or ends a watch.
 
-import { isMapping } from '../documents/source-document.ts'
+import { isMapping } from '../../documents/source-document.ts'
 import type { ApiAnswer } from './api-port.ts'
 
 export interface ApiStatus {

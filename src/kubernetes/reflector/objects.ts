@@ -1,7 +1,7 @@
 // Reads one object of the API. It keeps the fields that namegate uses and leaves out the rest, such as managedFields, so that the whole
 // answer of the server can be freed. An object without identity is a fault, because no later event could name it.
 
-import { describeValue, isMapping } from '../documents/source-document.ts'
+import { describeValue, isMapping } from '../../documents/source-document.ts'
 
 export type Texts = Readonly<Record<string, string>>
 

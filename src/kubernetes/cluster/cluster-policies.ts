@@ -1,13 +1,13 @@
 // Holds the policies of a cluster. A new version is in force at once, or its faults are reported and the last good version stays. A removed
 // policy stays in force for a while (removal-hold.ts).
 
-import type { Clock } from '../core/clock.ts'
-import type { Fault } from '../core/errors.ts'
-import type { Policy } from '../policy/rule.ts'
-import type { ReceivedItems } from '../sources/files/given-items.ts'
-import type { Collection } from './collections.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Fault } from '../../core/errors.ts'
+import type { Policy } from '../../policy/rule.ts'
+import type { ReceivedItems } from '../../sources/files/given-items.ts'
+import type { Collection } from '../reflector/collections.ts'
 import type { KeptObjects } from './kept-objects.ts'
-import type { KubernetesObject } from './objects.ts'
+import type { KubernetesObject } from '../reflector/objects.ts'
 import { RemovalHold } from './removal-hold.ts'
 
 export interface ClusterPoliciesOptions {

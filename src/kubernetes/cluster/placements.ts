@@ -1,10 +1,10 @@
 // Where the network plugin put the pods of this node, as namegate-cni reports it. A placement is known before the API server has the
 // address of the pod, so a pod that has one is enforced from its first packet. Placements are kept over restarts.
 
-import { objectName } from '../core/object-names.ts'
+import { objectName } from '../../core/object-names.ts'
 import { listAt, textAt } from './fields.ts'
 import type { KeptObjects } from './kept-objects.ts'
-import type { KubernetesObject } from './objects.ts'
+import type { KubernetesObject } from '../reflector/objects.ts'
 
 /** Where a pod is. */
 export interface Placement {

@@ -1,6 +1,6 @@
 // Reads one page of a list.
 
-import { isMapping } from '../documents/source-document.ts'
+import { isMapping } from '../../documents/source-document.ts'
 import { readVersion } from './objects.ts'
 
 export interface ListPage {

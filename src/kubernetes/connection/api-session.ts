@@ -9,7 +9,7 @@ import {
   type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
 } from 'node:http2'
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
 import type { ConnectionCounts } from './connection-counts.ts'
 
 /** A connection that is not made in this time counts as lost. */

@@ -2,8 +2,8 @@
 // itself. It is one state machine over ports (clock, connection, chance). At any time it has exactly one of these: an open request with a
 // time limit, a timer, or a place in the queue of the gate. README.md has the table of states and transitions.
 
-import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from './api-port.ts'
-import { describeStatus, type ApiStatus } from './api-status.ts'
+import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from '../connection/api-port.ts'
+import { describeStatus, type ApiStatus } from '../connection/api-status.ts'
 import { Backoff, randomPart } from './backoff.ts'
 import type { CollectionState } from './collection-events.ts'
 import { findMissing } from './discovery.ts'

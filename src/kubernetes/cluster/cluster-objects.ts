@@ -3,14 +3,14 @@
 //
 // Endpoints wait until every collection was listed once or is kept. So no pod is in force before the policies that select it.
 
-import type { Clock, Timer } from '../core/clock.ts'
-import type { ReceivedObjects } from '../sources/config-sources.ts'
-import { objectKind, objectName } from '../core/object-names.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { ReceivedObjects } from '../../sources/config-sources.ts'
+import { objectKind, objectName } from '../../core/object-names.ts'
 import { ClusterPods, namespaceObject, type ClusterPodsOptions } from './cluster-pods.ts'
 import { ClusterPolicies, type ClusterPoliciesOptions } from './cluster-policies.ts'
-import type { Collection } from './collections.ts'
+import type { Collection } from '../reflector/collections.ts'
 import type { KeptObjects } from './kept-objects.ts'
-import type { KubernetesObject } from './objects.ts'
+import type { KubernetesObject } from '../reflector/objects.ts'
 import { PLACEMENT, type Placement } from './placements.ts'
 
 export interface ClusterObjectsOptions

@@ -1,6 +1,6 @@
 // Finds the access to the API server that the configuration names.
 
-import { readTextFile } from '../config/files.ts'
+import { readTextFile } from '../../config/files.ts'
 import type { AccessResult } from './access.ts'
 import { parseKubeconfig } from './kubeconfig.ts'
 import { podAccess } from './service-account.ts'

@@ -1,8 +1,8 @@
 // Asks for a list, page by page or as a whole. Every page must come from the same version. If a page cannot come, the whole list is given
 // up. After a compaction the server offers a token of another version, which is never used.
 
-import type { ApiLoss, ApiPort, ApiRequest } from './api-port.ts'
-import { statusOfAnswer, type ApiStatus } from './api-status.ts'
+import type { ApiLoss, ApiPort, ApiRequest } from '../connection/api-port.ts'
+import { statusOfAnswer, type ApiStatus } from '../connection/api-status.ts'
 import { readPage } from './list-page.ts'
 
 export type ListEnd =
