@@ -1,0 +1,86 @@
+// The order in which `nearestAllow` ranks rules that lack different parts.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Question } from '../../src/explain/explanation.ts'
+import { connect, explainOn } from '../support/nodes/explain.ts'
+import { mkPolicyNode } from '../support/nodes/policy-node.ts'
+
+/** One rule a line. The first rule is on line 7. */
+const policy = (...rules: readonly string[]): string => `egress:\n${rules.join('\n')}`
+const fqdn = (name: string, port: string): string =>
+  `- { toFQDNs: [ { matchPattern: "${name}" } ], toPorts: [ { ports: [ { port: "${port}", protocol: TCP } ] } ] }`
+const cidr = (prefix: string, port: string): string =>
+  `- { toCIDR: [ ${prefix} ], toPorts: [ { ports: [ { port: "${port}", protocol: TCP } ] } ] }`
+const world = (port: string): string =>
+  `- { toEntities: [ world ], toPorts: [ { ports: [ { port: "${port}", protocol: TCP } ] } ] }`
+
+const NAME = connect({ name: 'api.shop.test' }, '80')
+const ADDRESS = connect({ address: '203.0.113.9' }, '80')
+
+const ROWS: readonly (readonly [
+  rules: readonly string[],
+  question: Question,
+  nearest: number,
+  missing: RegExp,
+  why: string,
+])[] = [
+  [
+    [fqdn('apj.shop.test', '80'), fqdn('api.shop.test', '443')],
+    NAME,
+    8,
+    /^its ports are 443\/TCP, not 80\/TCP$/,
+    'the same name with another port, before a name with one letter changed',
+  ],
+  [
+    [fqdn('www.shop.test', '80'), fqdn('*.shop.test', '443')],
+    NAME,
+    8,
+    /^its ports are 443\/TCP/,
+    'a pattern that matches, with another port, before another name of its parent',
+  ],
+  [
+    [fqdn('apj.shop.test', '443'), fqdn('apj.shop.test', '80')],
+    NAME,
+    8,
+    /^apj\.shop\.test does not match api\.shop\.test$/,
+    'a similar name with the same port, before one with another port',
+  ],
+  [
+    [world('443'), fqdn('apj.shop.test', '80')],
+    NAME,
+    8,
+    /^apj\.shop\.test does not match/,
+    'a similar name with the same port, before an entity with another port',
+  ],
+  [
+    [fqdn('*', '443'), fqdn('apj.shop.test', '80')],
+    NAME,
+    8,
+    /^apj\.shop\.test does not match/,
+    'a similar name with the same port, before every name with another port',
+  ],
+  [
+    [cidr('203.0.113.8/32', '80'), cidr('203.0.113.0/24', '443')],
+    ADDRESS,
+    8,
+    /^its ports are 443\/TCP/,
+    'a prefix of the address with another port, before a neighbour with the same port',
+  ],
+  [
+    [cidr('0.0.0.0/0', '443'), cidr('203.0.113.8/32', '80')],
+    ADDRESS,
+    8,
+    /^203\.0\.113\.9 is not in 203\.0\.113\.8\/32$/,
+    'a neighbour with the same port, before every address with another port',
+  ],
+]
+
+test('nearestAllow ranks a rule for the same target with another port before a rule for a similar target', () => {
+  for (const [rules, question, nearest, missing, why] of ROWS) {
+    const found = explainOn(mkPolicyNode([policy(...rules)]), question)
+    assert.equal(found.verdict, 'deny', why)
+    assert.equal(found.nearest?.line, nearest, why)
+    assert.match(found.nearest.missing, missing, why)
+  }
+})
