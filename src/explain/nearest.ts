@@ -1,7 +1,9 @@
 // This file finds the nearest rule: the allow rule that would allow what was asked if its ports, its peers, or the endpoints that its
-// policy selects were slightly different. The rule that lacks least wins. Among equals, the first wins, and the endpoint's own policies
-// come before other policies. The result is a hint for people and decides nothing. The search checks a bounded number of selectors of
-// other policies, so that its time does not grow with the number of policies.
+// policy selects were slightly different. Of rules that lack one part, a rule for the same name or address with other ports comes first,
+// then a rule for a similar name or address with the same port, then a rule for every address with other ports, then a rule of a policy
+// for other endpoints. Among equals, the first wins, and the endpoint's own policies come before other policies. The result is a hint for
+// people and decides nothing. The search checks a bounded number of selectors of other policies, so that its time does not grow with the
+// number of policies.
 
 import { formatName } from '../core/name.ts'
 import { nearest } from '../core/did-you-mean.ts'
@@ -9,7 +11,7 @@ import { commonBits, formatAddress, type Prefix } from '../core/ip.ts'
 import { formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
 import { indexLabels, namespaceOf } from '../policy/match/labels.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
-import type { PeerSelector, Policy, PortRule, Rule } from '../policy/rule.ts'
+import type { PeerSelector, Policy, Rule } from '../policy/rule.ts'
 import type { RuleOrigin } from '../policy/compile/compile.ts'
 import { isAskingOfList } from './allow-lists.ts'
 import type { NearestRule, Question } from './explanation.ts'
@@ -63,7 +65,7 @@ export function nearestAllow(searched: Searched, target: Target): NearestRule | 
     const parts = [
       isOwn ? FITS : selection(policy, namespace),
       peersOf(rule, target),
-      portsOf(rule.toPorts, target),
+      portsOf(rule, target),
     ]
     if (parts.some(({ near }) => near < NEAR_MIN)) continue
     const score = parts.reduce((sum, { near }) => sum + near, 0)
@@ -186,7 +188,8 @@ function prefixCloseness(prefix: Prefix, address: Prefix): number {
   return same === prefix.length ? 0.8 : same / prefix.length - 0.1
 }
 
-function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: Target): Part {
+function portsOf({ peers, toPorts }: Rule, target: Target): Part {
+  const { protocol, port } = target
   if (toPorts === undefined) return FITS
   const covering = toPorts.filter(({ ports }) =>
     ports.some((range) => {
@@ -202,7 +205,18 @@ function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: T
   if (opening.length === 0) return { near: 0, lacks: '' }
   const ports = [...new Set(opening.flatMap((each) => each.ports).map(formatPortRange))]
   const lacks = `its ports are ${ports.join(', ') || 'none'}, not ${port}/${formatProtocol(protocol)}`
-  return { near: 0.7, lacks }
+  return { near: isFor(peers, target) ? 0.95 : 0.7, lacks }
+}
+
+/** True if a selector that selects only some names or addresses selects the target. */
+function isFor(peers: Rule['peers'], { includes }: Target): boolean {
+  if (peers.kind === 'any') return false
+  return peers.selectors.some((each) => !isForAll(each) && includes(each))
+}
+
+function isForAll(selector: PeerSelector): boolean {
+  if (selector.kind === 'fqdn') return selector.pattern.kind === 'every'
+  return selector.kind === 'entity' || (selector.kind === 'cidr' && selector.prefix.length === 0)
 }
 
 /** Finds the nearest rule for a question about a name that is denied or audited. `texts`: the labels of the endpoint. */
@@ -249,12 +263,12 @@ function askingOf({ policy, rule }: RuleOrigin, name: Words, protocol: DnsProtoc
     if (part.near > best.near) best = part
   }
   for (const { dns = [], ports } of toPorts ?? []) {
-    const isFor = ports.some((range) => range.protocol === 0 || range.protocol === protocol)
+    const isOver = ports.some((range) => range.protocol === 0 || range.protocol === protocol)
     const among = `${ports.map(formatPortRange).join(', ')}, not ${formatProtocol(protocol)}`
-    const other = isFor ? '' : `its rules.dns is for ${among}`
+    const other = isOver ? '' : `its rules.dns is for ${among}`
     for (const pattern of dns) {
       const isMatch = matches(pattern, name.wire)
-      const near = isMatch ? (isFor ? 1 : 0.95) : patternCloseness(pattern, name)
+      const near = isMatch ? (isOver ? 1 : 0.95) : patternCloseness(pattern, name)
       take({
         near,
         lacks: isMatch ? other : `its rules.dns has ${pattern.text}, which does not match`,
