@@ -135,18 +135,19 @@ export class Daemon {
     this.audit = makeAudit(options)
     this.mode = new DaemonMode(this, log)
     this.sources = this.#makeSources(options.resourceKeeper)
-    const onChange = (change: ReceivedObjects): void => this.sources.receive(change)
+    const onChange = (change: ReceivedObjects): boolean => {
+      this.sources.receive(change)
+      return this.transition.pending
+    }
     this.cluster = options.openCluster?.({ clock, keeper: persistence.fileKeeper, onChange })
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = makeReadiness(config, clock, this.proxy)
-    const { pool } = this.proxy.upstream
-    const { committer } = core
     this.#conditions = new ConditionReports({
       log,
       clock,
-      committer,
-      pool,
+      committer: core.committer,
+      pool: this.proxy.upstream.pool,
       emptyDenies: this.emptyDenies,
     })
   }
@@ -165,6 +166,7 @@ export class Daemon {
       onHooks: (changed) => this.#onHooks(changed),
       onFallbacks: (count) => reportFallbacks(this.#log, count),
       onBeat: () => this.#conditions.look(),
+      onInForce: () => this.cluster?.times.inForce(),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
   }

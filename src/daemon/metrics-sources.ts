@@ -44,7 +44,7 @@ export interface MetricsSources {
     readonly fileTexts: { readonly tooLong: number } | undefined
   }
   /** Undefined without a cluster in the configuration. */
-  readonly cluster: Pick<Kubernetes, 'collections' | 'counts' | 'leftOut'> | undefined
+  readonly cluster: Pick<Kubernetes, 'collections' | 'counts' | 'leftOut' | 'times'> | undefined
   readonly mode: Pick<DaemonMode, 'now'>
   readonly interception: Pick<Interception, 'counters' | 'isInForce'>
   readonly repair: Counted<Repairs> | undefined

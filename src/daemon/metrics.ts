@@ -499,6 +499,17 @@ export const METRICS: MetricTable<MetricsSources> = {
     label: 'reason',
     read: ({ cluster }) => cluster?.leftOut,
   },
+  kubernetes_enforcement_seconds: {
+    help: 'Time from a change of pods or policies in the cluster until the datapath enforces it. Changes that come into force together count once, from the oldest. A removed policy counts from the end of its delay',
+    label: 'kind',
+    times: ({ cluster }) =>
+      cluster
+        ? [
+            ['pod', cluster.times.pod],
+            ['policy', cluster.times.policy],
+          ]
+        : [],
+  },
   kubernetes_requests_total: {
     help: 'Requests to the API server, by the status of the answer; lost: no whole answer came',
     label: 'code',

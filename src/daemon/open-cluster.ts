@@ -18,7 +18,7 @@ import { VERSION } from '../version.ts'
 export interface ClusterParts {
   readonly clock: Clock
   readonly keeper: TextKeeper | undefined
-  readonly onChange: (change: ReceivedObjects) => void
+  readonly onChange: (change: ReceivedObjects) => boolean
 }
 
 /** Makes the cluster of a daemon. */

@@ -12,6 +12,7 @@ import { BADNESS, warningsOf, type CollectionStatus } from './collection-status.
 import { targetsOf, type Collection, type Target } from './reflector/collections.ts'
 import type { CollectionState } from './reflector/collection-events.ts'
 import type { ApiPort } from './connection/api-port.ts'
+import { EnforcementTimes } from './cluster/enforcement-times.ts'
 import type { TextKeeper } from '../sources/files/last-good-texts.ts'
 import { KeptObjects } from './cluster/kept-objects.ts'
 import type { Placement } from './cluster/placements.ts'
@@ -36,7 +37,8 @@ export interface KubernetesOptions {
   readonly keeper: TextKeeper | undefined
   readonly parsePolicy: ClusterObjectsOptions['parsePolicy']
   readonly interfaceOf: ClusterObjectsOptions['interfaceOf']
-  readonly onChange: (change: ReceivedObjects) => void
+  /** Puts a change in force. Returns true if it is not in force yet: `times.inForce` then says when it is. */
+  readonly onChange: (change: ReceivedObjects) => boolean
 }
 
 const MS_PER_SECOND = 1000
@@ -58,6 +60,7 @@ interface Part {
 export class Kubernetes {
   readonly objects: ClusterObjects
   readonly server: string
+  readonly times: EnforcementTimes
   readonly #options: KubernetesOptions
   readonly #kept: KeptObjects | undefined
   readonly #parts: readonly Part[]
@@ -69,6 +72,7 @@ export class Kubernetes {
     const targets = targetsOf({ ...config, names: config.collections, node })
     this.#options = options
     this.server = options.server
+    this.times = new EnforcementTimes(options.clock)
     this.#kept = keeper && new KeptObjects(keeper)
     this.#collections = [...new Set(targets.map(({ collection }) => collection))]
     this.objects = new ClusterObjects({
@@ -76,6 +80,7 @@ export class Kubernetes {
       ...config,
       collections: this.#collections,
       kept: this.#kept,
+      onChange: (change, since) => this.#change(change, since),
       onHold: (collection, isHolding) => this.#reportHold(collection, isHolding),
     })
     const gate = new RelistGate()
@@ -172,6 +177,11 @@ export class Kubernetes {
     for (const { reflector } of this.#parts) reflector.stop()
     this.#options.api.close()
     this.objects.stop()
+  }
+
+  #change(change: ReceivedObjects, since: number): void {
+    this.times.begin(change, since)
+    if (!this.#options.onChange(change)) this.times.forget()
   }
 
   #newPart(target: Target, gate: RelistGate): Part {

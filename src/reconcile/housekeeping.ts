@@ -34,6 +34,8 @@ export interface HousekeepingOptions {
   readonly onFallbacks?: (count: number) => void
   /** Called at the beginning and at the end of the work of each second. */
   readonly onBeat?: () => void
+  /** Called when a transition has ended, so that every change is in force. */
+  readonly onInForce?: () => void
   /** True if some hooks are cgroups, whose changes the kernel does not report. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
 }
@@ -74,9 +76,10 @@ export class Housekeeping {
   }
 
   #move(): void {
-    const { core, transition } = this.#options
-    this.#moving = !this.#stopped && !transition.step(SLICE_MS)
-    if (!this.#moving) return
+    const { core, transition, onInForce } = this.#options
+    if (this.#stopped) return
+    this.#moving = !transition.step(SLICE_MS)
+    if (!this.#moving) return onInForce?.()
     if (transition.isWaiting) transition.whenReady(() => this.#move())
     else core.clock.soon(() => this.#move())
   }

@@ -21,8 +21,8 @@ export interface ClusterObjectsOptions
   readonly collections: readonly Collection[]
   readonly kept: KeptObjects | undefined
   readonly parsePolicy: ClusterPoliciesOptions['parse']
-  /** Puts a change in force. */
-  readonly onChange: (change: ReceivedObjects) => void
+  /** Puts a change in force. `since`: when its oldest part was received, in milliseconds of `Clock.now()`. */
+  readonly onChange: (change: ReceivedObjects, since: number) => void
   /** Called when removals of a kind start to be held, and when they have taken effect. */
   readonly onHold: (collection: Collection, isHolding: boolean) => void
 }
@@ -45,6 +45,8 @@ export class ClusterObjects {
   /** Kinds that were listed or kept, or that the server does not have or does not show. */
   readonly #settled = new Set<string>()
   #batch: Timer | undefined
+  /** When the first event of the batch came. */
+  #since: number | undefined
 
   constructor(options: ClusterObjectsOptions) {
     const { collections } = options
@@ -188,6 +190,7 @@ export class ClusterObjects {
   }
 
   #schedule(): void {
+    this.#since ??= this.#options.clock.now()
     this.#batch ??= this.#options.clock.after(BATCH_MS, () => {
       this.#batch = undefined
       this.#flush()
@@ -199,9 +202,12 @@ export class ClusterObjects {
       [...this.#policies.values()].flatMap((each) => [...each.takeChanges()]),
     )
     const { isComplete } = this
+    const { clock, onChange } = this.#options
+    const since = this.#since ?? clock.now()
+    this.#since = undefined
     if (isComplete) this.#options.kept?.markComplete()
     const endpoints = isComplete ? this.pods.takeChanges() : new Map()
-    if (policies.size + endpoints.size > 0) this.#options.onChange({ policies, endpoints })
+    if (policies.size + endpoints.size > 0) onChange({ policies, endpoints }, since)
   }
 }
 

@@ -19,6 +19,8 @@ import { Daemon } from '../../../src/daemon/daemon.ts'
 import { makeDaemonAdmin } from '../../../src/daemon/admin.ts'
 import { openDatapath } from '../../../src/daemon/open-datapath.ts'
 import { openLog, type Log } from '../../../src/telemetry/log.ts'
+import type { MemoryApi } from '../kubernetes/memory-api.ts'
+import { modelCluster } from '../kubernetes/model-cluster.ts'
 import { until } from '../peers/client.ts'
 import { mkFolder } from '../nodes/daemon-files.ts'
 import { DnsClient, type Told } from '../peers/dns-client.ts'
@@ -39,6 +41,8 @@ export interface DaemonLabOptions {
   readonly config?: string
   /** What outlives the process, for a daemon whose files are in this folder. Absent: nothing does. */
   readonly kept?: (folder: string) => StateFolder
+  /** The cluster of the daemon. Its configuration needs `kubernetes`. */
+  readonly cluster?: (clock: FakeClock) => MemoryApi
   /** Called before anything is read. */
   readonly prepare?: (folder: string) => void
 }
@@ -66,6 +70,8 @@ export class DaemonLab {
   onNow: () => void = () => undefined
   readonly #fake = new FakeClock()
   readonly #clients = new Map<string, DnsClient>()
+  /** The text of `/metrics`. */
+  readonly metrics: () => Promise<string>
   readonly #end: () => void
 
   private constructor(
@@ -73,16 +79,25 @@ export class DaemonLab {
     upstream: FakeUpstream,
     logged: string[],
     log: Log,
-    kept: StateFolder | undefined,
+    { kept, cluster }: DaemonLabOptions,
   ) {
     this.folder = folder
     this.upstream = upstream
     this.logged = logged
     const config = loadConfig(join(folder, 'namegate.yaml'))
     const clock = this.#clock()
-    this.daemon = new Daemon({ config, log, clock, kept, datapath: openDatapath(config) })
+    const api = cluster?.(this.#fake)
+    this.daemon = new Daemon({
+      config,
+      log,
+      clock,
+      kept: kept?.(folder),
+      datapath: openDatapath(config),
+      ...(api && { openCluster: (parts) => modelCluster({ ...parts, config, log, api }) }),
+    })
     const { state, metrics } = makeDaemonAdmin(this.daemon)
     this.admin = state
+    this.metrics = async () => await metrics.expose()
     this.#end = () => metrics.stop()
   }
 
@@ -103,7 +118,7 @@ export class DaemonLab {
       clock: fake,
       write: (line) => void logged.push(line),
     })
-    const lab = new DaemonLab(folder, upstream, logged, log, options.kept?.(folder))
+    const lab = new DaemonLab(folder, upstream, logged, log, options)
     try {
       await lab.daemon.start()
     } catch (error) {

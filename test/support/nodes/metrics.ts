@@ -6,6 +6,7 @@ import { Histogram } from '../../../src/core/tables/histogram.ts'
 import { newPageCounts } from '../../../src/admin/page/counts.ts'
 import type { MetricsSources } from '../../../src/daemon/metrics-sources.ts'
 import { EndpointVerdicts } from '../../../src/flows/record/endpoint-verdicts.ts'
+import { EnforcementTimes } from '../../../src/kubernetes/cluster/enforcement-times.ts'
 import { FLOW_KINDS } from '../../../src/flows/record/flow-kinds.ts'
 import { AnswerTimes } from '../../../src/proxy/pipeline/answer-times.ts'
 import { FakeClock } from '../fake-clock.ts'
@@ -68,6 +69,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
       ],
       counts: () => new Map([['start', 1]]),
       leftOut: new Map([['finished', 1]]),
+      times: new EnforcementTimes(new FakeClock()),
     },
     mode: { now: 'enforce' },
     limits: [
