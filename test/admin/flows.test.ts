@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
+import { FLOW_SCHEMAS } from '../../src/admin/document/flow-shapes.ts'
+import { loadAllowList } from '../../src/policy/load/allow-list.ts'
 import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
@@ -56,6 +58,22 @@ test('flowView shows what was answered, and no rcode where no server was asked',
     rcode: null,
     outcome: null,
   })
+})
+
+test('flowView shows a refusal by an allow-list without a line, because no line decided', () => {
+  const { node, state } = mkLab()
+  const file = '/etc/web.allow'
+  const text = '# what the shop needs\nwww.cdn.test\n'
+  const { policies } = loadAllowList(text, file, { matchLabels: new Map() })
+  node.setPolicies([...policies, ...mkPolicies('egress: [{ toCIDR: [198.18.0.0/16] }]')])
+  assert.equal(node.mayAsk('shop', 'evil.test'), false)
+  const rule = node.policies.dnsVerdicts.deniedBy
+  state.flows.addDns(TIME, mkDnsFlow('evil.test', { kind: 'denied', endpoint: 1, rule }))
+  const shown = flowView(state, 0, undefined)
+  assert.ok(shown?.kind === 'denied')
+  const ofPolicy = { policy: 'policy-0', file: 'policy-0.yaml', line: 5 }
+  assert.deepEqual(shown.rules, [ofPolicy, { policy: 'web', file }])
+  assert.deepEqual(FLOW_SCHEMAS.FlowRule.parse(shown.rules[1]), { policy: 'web', file })
 })
 
 test('flowView shows a dropped packet with the labels of its peer and the rules that did it', () => {
