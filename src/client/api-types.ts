@@ -477,7 +477,8 @@ export type FlowRule = {
   /** `namespace/name`. A clusterwide policy has only a name. */
   readonly policy: string
   readonly file: string
-  readonly line: number
+  /** Absent for an allow-list, which refuses what none of its lines allows. */
+  readonly line?: number
 }
 
 export type DnsFlow = {

@@ -11,7 +11,8 @@ import type { Policy, Rule } from '../policy/rule.ts'
 export interface RulePlace {
   readonly policy: string
   readonly file: string
-  readonly line: number
+  /** Absent for the default deny of an allow-list: a list refuses what none of its lines allows. */
+  readonly line?: number
 }
 
 export class RuleOrigins {
@@ -32,7 +33,8 @@ export class RuleOrigins {
     const known = this.#numbers.get(key)
     if (known !== undefined) return known
     const { file, line } = position
-    const number = this.#places.push({ policy: name, file, line }) - 1
+    const isOfList = rule === undefined && policy.kind === 'AllowList'
+    const number = this.#places.push({ policy: name, file, ...(!isOfList && { line }) }) - 1
     this.#numbers.set(key, number)
     if (rule === undefined) this.#defaultDenies.add(number)
     return number

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { FlowFields } from '../../src/cli/flows/flow-fields.ts'
 import { byRules, formatFlow, formatRules } from '../../src/cli/flows/flow-text.ts'
 
-const LIST = { policy: 'web', file: '/etc/web.allow', line: 1 }
+const LIST = { policy: 'web', file: '/etc/web.allow' }
 const RULE = { policy: 'default/web', file: 'web.yaml', line: 12 }
 const query = { kind: 'denied', name: 'evil.test', type: 'A', reason: null, client: '10.0.0.1' }
 const packet = {

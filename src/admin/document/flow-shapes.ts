@@ -11,7 +11,9 @@ const verdict = z.enum(['allow', 'deny', 'audit', 'error', 'event'])
 const rule = shape({
   policy: text.describe('`namespace/name`. A clusterwide policy has only a name'),
   file: text,
-  line: whole,
+  line: whole
+    .describe('Absent for an allow-list, which refuses what none of its lines allows')
+    .exactOptional(),
 })
 export const rules = z.array(rule).readonly()
 

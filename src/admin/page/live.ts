@@ -170,7 +170,8 @@ export class Live {
   async #withTexts(row: RefusalRow): Promise<object> {
     const rules = await Promise.all(
       row.rules.slice(0, 4).map(async (rule) => {
-        return { ...rule, text: (await this.#lines.text(rule.file, rule.line)) ?? null }
+        const { file, line } = rule
+        return { ...rule, text: (line && (await this.#lines.text(file, line))) ?? null }
       }),
     )
     return { ...row, rules }

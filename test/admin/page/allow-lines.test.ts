@@ -13,7 +13,7 @@ import { mkPolicyNode } from '../../support/nodes/policy-node.ts'
 
 const BASE = 'egress: [ { toCIDR: [ 192.0.2.0/28 ] } ]'
 const POLICY_RULE = { policy: 'policy-0', file: 'policy-0.yaml', line: 6 }
-const LIST_RULE = { policy: 'web', file: 'web.allow', line: 1 }
+const LIST_RULE = { policy: 'web', file: 'web.allow' }
 const common = { number: 1, time: '', verdict: 'deny', endpoint: 'a', endpointLabels: [] } as const
 
 const DNS: DnsFlowShape = {
