@@ -1,7 +1,7 @@
-// `namegate up` in a lab: a host with workloads and an internet. Each run has mounts of its own, so that its resolv.conf, its notes of
-// daemons and its socket never meet those of this machine.
+// `namegate up` in a lab: a host with workloads and an internet. Each run has mounts of its own, so that its resolv.conf never meets that of
+// this machine. The runs of one lab share /run/namegate, as the runs on one host do.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PROGRAM } from '../nodes/daemon-process.ts'
@@ -13,17 +13,20 @@ export const ALLOWED = 'www.shop.test'
 export const OTHER = 'other.test'
 const ZONES = { names: { [ALLOWED]: ['198.18.40.1'], [OTHER]: ['198.18.40.2'] } }
 const LIMIT_MS = 90_000
-/** Arguments: the resolv.conf, then the command. */
+/** Arguments: the resolv.conf, the folder that becomes /run/namegate, then the command. */
 const OWN_MOUNTS =
-  'mount --bind "$1" /etc/resolv.conf && mkdir -p /run/namegate && mount -t tmpfs none /run/namegate && shift && exec "$@"'
+  'mount --bind "$1" /etc/resolv.conf && mkdir -p /run/namegate && mount --bind "$2" /run/namegate && shift 2 && exec "$@"'
 
 export class UpLab {
   readonly hosts: PodLab
   readonly folder = mkdtempSync(join(tmpdir(), 'ng-up-'))
+  /** What the runs have as /run/namegate. */
+  readonly shared = join(this.folder, 'run')
   readonly #runs: UpRun[] = []
 
   constructor(pods: number) {
     this.hosts = podLab({ pods })
+    mkdirSync(this.shared)
   }
 
   get node(): Host {
@@ -67,9 +70,7 @@ export class UpLab {
       '%{http_code}',
       `http://${name}/`,
     ]
-    const resolv = this.#resolvConf('192.0.2.53')
-    const inside = ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', resolv, 'curl', ...args]
-    return (await host.run('unshare', inside)).stdout
+    return (await host.run('unshare', this.#words('192.0.2.53', 'curl', ...args))).stdout
   }
 
   async close(): Promise<void> {
@@ -79,17 +80,17 @@ export class UpLab {
   }
 
   #start(resolver: string, args: readonly string[]): LabProcess {
-    const words = [this.#resolvConf(resolver), PROGRAM, 'up', ...args]
-    return this.node.start('unshare', ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', ...words], {
+    return this.node.start('unshare', this.#words(resolver, PROGRAM, 'up', ...args), {
       env: { NO_COLOR: '1' },
       cwd: this.folder,
     })
   }
 
-  #resolvConf(resolver: string): string {
+  /** The arguments of unshare(1) for a command. */
+  #words(resolver: string, ...command: readonly string[]): readonly string[] {
     const file = join(this.folder, `resolv-${resolver}`)
     writeFileSync(file, `nameserver ${resolver}\n`)
-    return file
+    return ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', file, this.shared, ...command]
   }
 }
 

@@ -1,0 +1,99 @@
+// The lines that a user adds to the list of a running `namegate up`: a killed run leaves them to the next run for the same workload, and an
+// ordinary end prints them. Two runs at once never share a list.
+
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
+import { DNS_4 } from '../../support/labs/lab-pod.ts'
+import type { Output } from '../../support/labs/lab-process.ts'
+import { ALLOWED, OTHER, UpLab, type UpRun } from '../../support/labs/up-lab.ts'
+import { until } from '../../support/peers/client.ts'
+
+const LIMIT_MS = 90_000
+const NEXT_TIME = /allow these next time: (.*)/
+
+describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false }, () => {
+  let lab: UpLab
+  let box = ''
+  let list = ''
+
+  function start(...more: readonly string[]): UpRun {
+    return lab.up(DNS_4, '--netns', box, '--allow', ALLOWED, ...more)
+  }
+
+  async function isAllowed(name: string): Promise<boolean> {
+    return (await lab.fetch(lab.pod(0).host, name, 2)) === '200'
+  }
+
+  async function kill(run: UpRun): Promise<Output | undefined> {
+    const { stdout } = await run.command('/', 'status', '-o', 'json')
+    process.kill(Number(/"pid": (\d+)/.exec(stdout)?.[1]), 'SIGKILL')
+    return await run.process.ended(LIMIT_MS)
+  }
+
+  before(async () => {
+    lab = new UpLab(1)
+    await lab.serve()
+    box = lab.pod(0).host.namespace
+    list = join(lab.shared, `up-${box}/policies/up.allow`)
+  })
+  after(async () => await lab.close())
+
+  it('stay allowed after the daemon was killed, until an ordinary end prints them', async () => {
+    const first = start()
+    await first.protects()
+    appendFileSync(list, `${OTHER}  # for the test\n`)
+    await until('the new name is allowed', async () => await isAllowed(OTHER))
+    // The second line has a fault, and nothing ended the last one.
+    appendFileSync(list, `not a name\nhalf.test`)
+    assert.equal((await kill(first))?.code, 3)
+
+    const faulty = join(lab.folder, 'faulty.allow')
+    writeFileSync(faulty, 'not a name\n')
+    const failed = await start('--policy', faulty).process.ended(LIMIT_MS)
+    assert.notEqual(failed?.code, 0, 'a start that fails')
+    assert.match(failed?.stderr ?? '', /left out "not a name": /)
+    const again = start()
+    await again.protects()
+    assert.equal(await lab.fetch(lab.pod(0).host, OTHER), '200')
+    const { stdout, stderr = '' } = (await again.end()) ?? {}
+    assert.match(stderr, /killed.*: other\.test, half\.test.*without them/)
+    const wanted = `up --netns ${box} --allow ${ALLOWED} --allow ${OTHER} --allow half.test`
+    assert.ok(NEXT_TIME.exec(stdout ?? '')?.[1]?.includes(wanted), stdout)
+    assert.match(stdout ?? '', /--write DIR/)
+
+    const fresh = start()
+    await fresh.protects()
+    assert.ok(!(await isAllowed(OTHER)), 'an ordinary end forgets the lines')
+    const last = await fresh.end()
+    assert.doesNotMatch(`${last?.stdout}${last?.stderr}`, NEXT_TIME)
+    assert.doesNotMatch(last?.stderr ?? '', /killed/)
+    assert.deepEqual(readdirSync(lab.shared), [], 'nothing stays')
+  })
+
+  it('are printed when the user deleted the list and made a new one, also for a folder that stays', async () => {
+    const folder = join(lab.folder, 'kept')
+    const run = start('--write', folder)
+    await run.protects()
+    writeFileSync(join(folder, 'policies/up.allow'), `${OTHER}\n`)
+    await until('the new name is allowed', async () => await isAllowed(OTHER))
+    const { stdout = '' } = (await run.end()) ?? {}
+    assert.match(NEXT_TIME.exec(stdout)?.[1] ?? '', / --write \S+ --allow other\.test$/)
+  })
+
+  it('belong to one run, because a second for the same workload does not start', async () => {
+    const runs = [start(), start()]
+    const ended = await Promise.race(
+      runs.map(async (run) => ({ run, output: await run.process.ended(LIMIT_MS) })),
+    )
+    assert.equal(ended.output?.code, 3, ended.output?.stderr)
+    assert.match(ended.output.stderr, /is in use by|already protects/)
+    const [other] = runs.filter((run) => run !== ended.run)
+    await other?.protects()
+    assert.ok(existsSync(list) && readFileSync(list, 'utf8').includes(ALLOWED))
+    assert.equal((await other?.end())?.code, 0)
+    assert.deepEqual(readdirSync(lab.shared), [], 'nothing stays')
+  })
+})
