@@ -27,6 +27,8 @@ export type AllowResult =
 export interface AllowLine {
   readonly line: number
   readonly column: number
+  /** The entry without blanks around it and without its comment. */
+  readonly text: string
   readonly read: AllowResult
 }
 
@@ -43,7 +45,8 @@ export function allowLines(text: string): readonly AllowLine[] {
     const entry = line.replace(/(^|\s)#.*$/, '').trimEnd()
     const start = entry.length - entry.trimStart().length
     if (start === entry.length) return []
-    return [{ line: i + 1, column: start + 1, read: parseAllow(entry.slice(start)) }]
+    const entered = entry.slice(start)
+    return [{ line: i + 1, column: start + 1, text: entered, read: parseAllow(entered) }]
   })
 }
 

@@ -1,5 +1,6 @@
 // `runUp` runs `namegate up`: it decides how to protect the workload, writes and prints the configuration, and runs the daemon until a
-// signal. Without --write, nothing of it is left at the end, unless the daemon was killed.
+// signal. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock keeps a second run for the same workload
+// away from the folder of the first.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,12 +8,14 @@ import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { pinNoteFile } from '../../daemon/noted-pins.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { whyMissing } from '../../native/native-files.ts'
-import { isBuilt } from '../../native/native.ts'
+import { isBuilt, loadPosix } from '../../native/native.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
-import type { CommandOutput, ParsedArguments } from '../command.ts'
+import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
+import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
 import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
+import { addedBefore, addedTo, writeNote, type AddedLines } from '../up/added-lines.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
 import { ALLOW_FILE, CONFIG_FILE, filesOf, POLICIES_FOLDER } from '../up/files.ts'
 import { findPlan } from '../up/find.ts'
@@ -23,6 +26,7 @@ import { addLine, type WatchedList } from '../up/watched-list.ts'
 
 const RUN = '/run/namegate'
 const BPFFS = '/sys/fs/bpf'
+const SOCKET = 'admin.sock'
 /** The first port that is tried for the listener. */
 const PORT = 10_053
 const PORTS_MAX = 1000
@@ -33,11 +37,31 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   mustBeAble()
   const plan = await findPlan(options, runTool)
   const running = join(RUN, `up-${plan.name}`)
-  const socket = join(running, 'admin.sock')
-  if (await isListening(socket)) throw alreadyRuns(plan, socket)
+  if (await isListening(join(running, SOCKET))) throw alreadyRuns(plan, join(running, SOCKET))
+  const posix = loadPosix()
+  const lock = lockOrFail(posix, `${running}.lock`, `the folder ${running}`, {
+    act: `protect ${plan.name}`,
+    otherwise: 'wait until it ends',
+  })
+  try {
+    return await runLocked(options, plan, running, output)
+  } finally {
+    lock.release()
+    removeFreeLocks(posix)
+  }
+}
+
+async function runLocked(
+  options: UpOptions,
+  plan: UpPlan,
+  running: string,
+  output: CommandOutput,
+): Promise<number> {
   const folder = options.write ?? running
-  rmSync(running, { recursive: true, force: true })
+  const socket = join(running, SOCKET)
   const pinPath = join(BPFFS, `namegate-up-${plan.name}`)
+  const isLeft = existsSync(running)
+  const before = addedBefore(running, options.target)
   const texts = filesOf({
     plan,
     command: commandLine(),
@@ -45,15 +69,18 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
     socket,
     pinPath,
     policies: options.policies,
-    allows: options.allows,
+    allows: [...options.allows, ...before.lines],
     audit: options.isAudited,
   })
-  writeFiles(folder, texts, options)
+  writeFiles(running, folder, texts, options)
   for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
-  for (const warning of plan.warnings) output.stderr(`namegate: ${warning}\n`)
+  for (const warning of [...plan.warnings, ...continued(before)]) {
+    output.stderr(`namegate: ${warning}\n`)
+  }
   const config = join(folder, CONFIG_FILE)
   const list = listOf(options, folder)
-  let isClosed = false
+  // If the start fails, what a killed run left is still in force, and another start can continue it.
+  let isKept = isLeft
   try {
     const end = await runSession({
       namespace: plan.namespace,
@@ -61,19 +88,44 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
       socket,
       pinPath: plan.datapath.value === 'ebpf' ? pinPath : undefined,
       isAudited: options.isAudited,
+      needsForce: options.write !== undefined && !options.isForced,
       list,
       output,
       onReady: (seconds) => output.stdout(welcome(plan, options, list, seconds)),
     })
-    isClosed = end.isClosed
+    isKept = end.isClosed || (isLeft && end.code !== EXIT_OK)
+    if (end.code === EXIT_OK) output.stdout(nextTime(options, folder))
     return end.code
   } finally {
-    if (!isClosed) {
+    if (!isKept) {
       if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
       rmSync(running, { recursive: true, force: true })
     }
     if (options.write !== undefined) output.stdout(kept(plan, config))
   }
+}
+
+/** Returns the warnings about lines that were added while a killed run ran. */
+function continued({ lines, faults }: AddedLines): readonly string[] {
+  const without = 'to start without them, end with Ctrl-C, and start again'
+  return [
+    ...(lines.length === 0
+      ? []
+      : [
+          `kept the lines that were added before the last run was killed: ${lines.join(', ')}; ${without}`,
+        ]),
+    ...faults.map((fault) => `left out ${fault}`),
+  ]
+}
+
+/** Returns the command line that allows what was added to the list. Empty if nothing was added. */
+function nextTime({ allows, write }: UpOptions, folder: string): string {
+  const { lines } = addedTo(join(folder, ALLOW_FILE), allows)
+  if (lines.length === 0) return ''
+  const added = lines.map((line) => `--allow ${shellWord(line)}`)
+  const command = [program(), ...process.argv.slice(2).map(shellWord), ...added].join(' ')
+  const saved = write === undefined ? '  (--write DIR keeps the configuration with its list)\n' : ''
+  return `namegate: to allow these next time: ${command}\n${saved}`
 }
 
 /** Throws UnavailableError if this process cannot protect anything. */
@@ -117,9 +169,10 @@ async function freePort({ namespace }: UpPlan): Promise<number> {
 
 /** Throws UnavailableError if a file of --write exists already, or if a file cannot be written. */
 function writeFiles(
+  running: string,
   folder: string,
   texts: ReadonlyMap<string, string>,
-  { write, isForced }: UpOptions,
+  { write, isForced, target, allows }: UpOptions,
 ): void {
   const there = [...texts.keys()].map((name) => join(folder, name)).find((file) => existsSync(file))
   if (write !== undefined && !isForced && there !== undefined) {
@@ -128,6 +181,9 @@ function writeFiles(
     )
   }
   try {
+    rmSync(running, { recursive: true, force: true })
+    mkdirSync(running)
+    writeNote(running, { target, list: join(folder, ALLOW_FILE), allows })
     mkdirSync(join(folder, POLICIES_FOLDER), { recursive: true })
     for (const [name, text] of texts) writeFileSync(join(folder, name), text)
   } catch (error) {

@@ -25,6 +25,8 @@ export interface SessionOptions {
   /** The eBPF pins of the daemon. Undefined for a daemon with nftables. */
   readonly pinPath: string | undefined
   readonly isAudited: boolean
+  /** True if the same command would refuse to replace the configuration. */
+  readonly needsForce: boolean
   /** The list to which refusals propose a line. */
   readonly list: WatchedList
   readonly output: CommandOutput
@@ -40,8 +42,7 @@ const ANSWER_MS = 2000
 /** The longest wait for the orderly end of the daemon. */
 const END_MS = 15_000
 const KILLED =
-  'namegate: the daemon was killed. Its rules stay in force: the workload can ask no name until a daemon runs. ' +
-  'Run the same command again to continue; Ctrl-C then removes the rules\n'
+  'namegate: the daemon was killed. Its rules stay in force: the workload can ask no name until a daemon runs. Run the same command again'
 const FOLLOWED = ['deny', 'audit'] as const
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -69,7 +70,8 @@ export async function runSession(options: SessionOptions): Promise<SessionEnd> {
     // A daemon that could not start may have no lock, so the rules can belong to another. A daemon that ended with 0 was asked to.
     if (code !== undefined && (!isReady || code === EXIT_OK)) return { code, isClosed: false }
     if (code !== undefined) {
-      options.output.stderr(KILLED)
+      const force = options.needsForce ? ' with --force' : ''
+      options.output.stderr(`${KILLED}${force} to continue; Ctrl-C then removes the rules\n`)
       return { code: EXIT_UNAVAILABLE, isClosed: true }
     }
     // Until now the daemon held the locks of what is removed here.

@@ -1,0 +1,63 @@
+// The lines that a user adds to the list of a running `namegate up`. Each run notes for which workload it is, where its list is and which
+// lines come from --allow. The note stays if the run is killed. The next run for the same workload then finds the lines that were added.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemCodeOf } from '../../core/errors.ts'
+import { allowLines } from '../../policy/allow-line.ts'
+import type { UpTarget } from './arguments.ts'
+
+/** What a run notes. */
+export interface RunNote {
+  readonly target: UpTarget
+  /** Absolute path of the allow-list. */
+  readonly list: string
+  /** The values of --allow. */
+  readonly allows: readonly string[]
+}
+
+export interface AddedLines {
+  /** Entries that are no value of --allow, without comments, each once. */
+  readonly lines: readonly string[]
+  /** Why other lines are left out. */
+  readonly faults: readonly string[]
+}
+
+const NONE: AddedLines = { lines: [], faults: [] }
+const NOTE_FILE = 'note'
+
+/** Writes the note of a run into its folder. */
+export function writeNote(folder: string, { target, list, allows }: RunNote): void {
+  writeFileSync(join(folder, NOTE_FILE), [headOf(target), list, ...allows, ''].join('\n'))
+}
+
+/** Reads the lines that were added to the list of a killed run. There are none if that run was for another workload. */
+export function addedBefore(folder: string, target: UpTarget): AddedLines {
+  const [head, list = '', ...allows] = textIn(join(folder, NOTE_FILE)).split('\n')
+  return head === headOf(target) ? addedTo(list, allows) : NONE
+}
+
+/** Reads the lines that were added to a list. The file may be missing. */
+export function addedTo(list: string, allows: readonly string[]): AddedLines {
+  const given = new Set(allows)
+  const entries = allowLines(textIn(list)).filter(({ text }) => !given.has(text))
+  const lines = entries.flatMap(({ text, read }) => (read.kind === 'ok' ? [text] : []))
+  const faults = entries.flatMap(({ text, read }) =>
+    read.kind === 'ok' ? [] : [`${JSON.stringify(text)}: ${read.reason}`],
+  )
+  return { lines: [...new Set(lines)], faults }
+}
+
+function headOf({ kind, value }: UpTarget): string {
+  return `${kind} ${value}`
+}
+
+/** The text of a file. Empty if there is none. */
+function textIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return ''
+    throw error
+  }
+}
