@@ -19,7 +19,7 @@ const dropped = {
   rules: [],
 }
 
-const ENFORCED = { isAudited: false, list: { file: '/run/up.allow', isMade: true } } as const
+const LIST = { file: '/run/up.allow', isMade: true } as const
 
 const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | undefined])[] = [
   [
@@ -93,14 +93,14 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
 
 for (const [why, flow, said] of ROWS) {
   test(`Refusals prints ${why}`, () => {
-    const line = new Refusals(ENFORCED).take(flow)
+    const line = new Refusals(LIST).take(flow)
     if (said === undefined) assert.equal(line, undefined)
     else assert.match(line ?? '', said)
   })
 }
 
 test('Refusals counts repetitions, whatever their type, and reports each count once', () => {
-  const refusals = new Refusals(ENFORCED)
+  const refusals = new Refusals(LIST)
   assert.ok(refusals.take(denied) !== undefined)
   for (const type of ['AAAA', 'A', 'HTTPS']) {
     assert.equal(refusals.take({ ...denied, type }), undefined)
@@ -113,15 +113,27 @@ test('Refusals counts repetitions, whatever their type, and reports each count o
   assert.deepEqual([more, refusals.repeated()], [[], []])
 })
 
-test('Refusals says in audit what would be refused', () => {
-  assert.match(
-    new Refusals({ ...ENFORCED, isAudited: true }).take({ ...denied, kind: 'audited' }) ?? '',
-    /would be refused  a\.example/,
-  )
+test('Refusals says of each flow if it was refused or only audited, as audit is switched on and off', () => {
+  const refusals = new Refusals(LIST)
+  const rows = [
+    [denied, /^\S+ refused  a\.example/],
+    [{ ...denied, kind: 'audited' }, /^\S+ would be refused \(audit\)  a\.example/],
+    [{ ...dropped, kind: 'audit' }, /^\S+ would be refused \(audit\)  198\.51\.100\.9:443/],
+    [dropped, /^\S+ refused  198\.51\.100\.9:443/],
+  ] as const
+  for (const [flow, said] of rows) assert.match(refusals.take(flow) ?? '', said)
+  for (const [flow] of rows) assert.equal(refusals.take(flow), undefined)
+  const again = refusals.repeated().map((line) => line.trim().replace(/ +/g, ' '))
+  assert.deepEqual(again, [
+    'again a.example 1 more time',
+    'again (audit) a.example 1 more time',
+    'again (audit) 198.51.100.9:443/tcp 1 more time',
+    'again 198.51.100.9:443/tcp 1 more time',
+  ])
 })
 
 test('Refusals remembers a bounded number, and prints a forgotten one again', () => {
-  const refusals = new Refusals(ENFORCED)
+  const refusals = new Refusals(LIST)
   for (let i = 0; i <= 1000; i++) refusals.take({ ...denied, name: `n${i}.example` })
   assert.equal(refusals.take({ ...denied, name: 'n1000.example' }), undefined)
   assert.ok(refusals.take({ ...denied, name: 'n0.example' }) !== undefined)
@@ -129,6 +141,6 @@ test('Refusals remembers a bounded number, and prints a forgotten one again', ()
 
 test('Refusals appends nothing to a list of the user, which can end without a line break', () => {
   const list = { file: '/srv/box.allow', isMade: false }
-  const line = new Refusals({ isAudited: false, list }).take(denied)
+  const line = new Refusals(list).take(denied)
   assert.match(line ?? '', /to allow it: add the line a\.example to \/srv\/box\.allow$/)
 })

@@ -111,7 +111,15 @@ describe('namegate up', { skip }, () => {
     const run = lab.up(DNS_4, '--interface', name, '--audit')
     assert.match(await run.protects(), /is audited/)
     assert.equal(await lab.fetch(host, OTHER), '200')
-    await run.process.untilOutput(/would be refused  other\.test .*: echo other\.test >> \S+$/m)
+    await run.process.untilOutput(
+      /would be refused \(audit\)  other\.test .*: echo other\.test >> \S+$/m,
+    )
+    assert.equal((await run.command('/', 'audit', 'off', '--node')).code, 0)
+    assert.equal(await lab.fetch(host, OTHER, 1), '000')
+    await run.process.untilOutput(/ refused  other\.test .*: echo other\.test >> \S+$/m)
+    assert.equal((await run.command('/', 'audit', 'on', '--node')).code, 0)
+    assert.equal(await lab.fetch(host, '198.18.40.9'), '200')
+    await run.process.untilOutput(/would be refused \(audit\)  198\.18\.40\.9:80\/tcp /)
     await ends(run)
   })
 
