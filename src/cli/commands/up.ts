@@ -87,7 +87,6 @@ async function runLocked(
       config,
       socket,
       pinPath: plan.datapath.value === 'ebpf' ? pinPath : undefined,
-      isAudited: options.isAudited,
       needsForce: options.write !== undefined && !options.isForced,
       list,
       output,

@@ -12,21 +12,22 @@ import { addLine, type WatchedList } from './watched-list.ts'
 
 interface Seen {
   readonly what: string
+  /** True: policy denied it, and audit let it pass. */
+  readonly isAudited: boolean
   more: number
 }
 
 /** How many different refusals are remembered. The oldest is forgotten first, and is then a line again. */
 const SEEN_MAX = 1000
 const COLUMN = 34
+/** The kinds of flows that audit let pass. */
+const AUDITED: ReadonlySet<unknown> = new Set(['audited', 'audit'])
 
 export class Refusals {
   readonly #seen = new Map<string, Seen>()
-  readonly #isAudited: boolean
   readonly #list: WatchedList
 
-  /** `isAudited`: nothing is refused, and the lines say what would be. */
-  constructor({ isAudited, list }: { readonly isAudited: boolean; readonly list: WatchedList }) {
-    this.#isAudited = isAudited
+  constructor(list: WatchedList) {
     this.#list = list
   }
 
@@ -35,15 +36,17 @@ export class Refusals {
     const refusal = refusalOf(flow, this.#list)
     if (refusal === undefined) return undefined
     const { what, why, remedy } = refusal
-    const known = this.#seen.get(what)
+    const isAudited = AUDITED.has(flow.kind)
+    const key = `${isAudited} ${what}`
+    const known = this.#seen.get(key)
     if (known !== undefined) {
       known.more++
       return undefined
     }
     const [oldest] = this.#seen.keys()
     if (this.#seen.size >= SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
-    this.#seen.set(what, { what, more: 0 })
-    const verb = this.#isAudited ? 'would be refused' : 'refused'
+    this.#seen.set(key, { what, isAudited, more: 0 })
+    const verb = isAudited ? 'would be refused (audit)' : 'refused'
     const time = textOf(flow.time).slice(11, 19)
     return cleanCell(`${time} ${verb}  ${what.padEnd(COLUMN)} ${why}; ${remedy}`)
   }
@@ -54,7 +57,8 @@ export class Refusals {
       if (seen.more === 0) return []
       const times = seen.more === 1 ? '1 more time' : `${seen.more} more times`
       seen.more = 0
-      return [cleanCell(`         again    ${seen.what.padEnd(COLUMN)} ${times}`)]
+      const again = seen.isAudited ? 'again (audit)' : 'again  '
+      return [cleanCell(`         ${again}  ${seen.what.padEnd(COLUMN)} ${times}`)]
     })
   }
 }

@@ -24,7 +24,6 @@ export interface SessionOptions {
   readonly socket: string
   /** The eBPF pins of the daemon. Undefined for a daemon with nftables. */
   readonly pinPath: string | undefined
-  readonly isAudited: boolean
   /** True if the same command would refuse to replace the configuration. */
   readonly needsForce: boolean
   /** The list to which refusals propose a line. */
@@ -219,7 +218,7 @@ async function pause(ms: number): Promise<void> {
 /** Prints refusals until `end`. */
 async function printRefusals(options: SessionOptions, end: Promise<void>): Promise<void> {
   const { output } = options
-  const refusals = new Refusals(options)
+  const refusals = new Refusals(options.list)
   const more = systemClock.every(REPEATED_MS, () => {
     for (const line of refusals.repeated()) output.stdout(`${line}\n`)
   })
