@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { mkFolder } from '../support/nodes/daemon-files.ts'
 import { run, type Output } from '../support/labs/lab-process.ts'
+import { VERSION } from '../../src/version.ts'
 import { PROGRAM } from '../support/nodes/daemon-process.ts'
 
 const folder = mkFolder()
@@ -16,13 +17,15 @@ after(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A daemon as far as this matters: it answers every request with an empty list of endpoints. */
-async function listen(name: string): Promise<string> {
+/** A daemon as far as this matters: it answers every request with this JSON. */
+async function listen(name: string, json = '[]'): Promise<string> {
   const path = join(folder, name)
   const server = createServer((socket) => {
     socket.on('error', () => undefined)
     socket.once('data', () => {
-      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\n[]\n')
+      const length = json.length + 1
+      const head = `HTTP/1.1 200 OK\r\ncontent-length: ${length}\r\nconnection: close\r\n`
+      socket.end(`${head}\r\n${json}\n`)
     })
   })
   servers.push(server)
@@ -78,6 +81,26 @@ test(
 test('A daemon that the configuration names is asked, whatever else runs', { skip }, async () => {
   const cwd = place('named', [await listen('c.sock')], await listen('d.sock'))
   assert.deepEqual((await command(cwd, ...GET)).stderr, '')
+})
+
+test('doctor asks the only daemon that runs, and checks its configuration', { skip }, async () => {
+  const config = join(folder, 'made-by-up.yaml')
+  writeFileSync(config, 'metrics: { port: 0 }\n')
+  const status = { version: VERSION, pid: 7, ready: true, mode: 'enforce', config }
+  const cwd = place('doctor', [await listen('h.sock', JSON.stringify(status))])
+  const { stdout, stderr } = await command(cwd, 'doctor')
+  assert.match(stdout, /^ok +daemon +version \S+, pid 7, ready, mode enforce$/m, stderr)
+  assert.match(stdout, /^ok +configuration +\S+made-by-up\.yaml$/m)
+})
+
+test('doctor names the daemons that run where it can choose none', { skip }, async () => {
+  const [first, second] = [await listen('i.sock'), await listen('j.sock')]
+  const { stdout, stderr } = await command(place('doctor-several', [first, second]), 'doctor')
+  assert.match(
+    stdout,
+    /^warning +daemon +.*choose one with --socket .*i\.sock, --socket .*j\.sock$/m,
+    stderr,
+  )
 })
 
 test('Of several daemons none is chosen: the error lists their sockets', { skip }, async () => {
