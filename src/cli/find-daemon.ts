@@ -28,7 +28,15 @@ export async function runningSocket(
   options: ReadonlyMap<string, string>,
   note: (text: string) => void,
 ): Promise<SocketPlace> {
-  const place = await configuredSocket(options)
+  return await runningBeside(await configuredSocket(options), options, note)
+}
+
+/** The same for commands that read the configuration themselves. `place` is the socket that the options or the configuration name. */
+export async function runningBeside(
+  place: SocketPlace,
+  options: ReadonlyMap<string, string>,
+  note: (text: string) => void,
+): Promise<SocketPlace> {
   const isNamed =
     givenSocket(options.get('socket')) !== undefined ||
     namedConfigFile(options.get('config')) !== undefined

@@ -2,7 +2,9 @@
 // root and without a daemon. A check that fails is reported as `unchecked` and does not end the command.
 
 import type { Status } from '../../client/api-types.ts'
+import type { Config } from '../../config/config.ts'
 import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
+import type { SocketPlace } from '../../client/transport.ts'
 import { ConnectionError } from '../../client/connection-error.ts'
 import { toolRunner } from '../../intercept/tools.ts'
 import { clientOf } from '../client.ts'
@@ -13,9 +15,16 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { givenSocket } from '../config-file.ts'
+import { findConfigFile, givenSocket } from '../config-file.ts'
+import { runningBeside } from '../find-daemon.ts'
 import { checkEnforcement } from '../doctor/enforcement.ts'
-import type { Check, Examined, Finding, Result } from '../doctor/finding.ts'
+import {
+  Findings,
+  type Check,
+  type Examined,
+  type Finding,
+  type Result,
+} from '../doctor/finding.ts'
 import { checkFirewall, checkRouting } from '../doctor/firewall.ts'
 import { checkPinPath, checkSocketFolder, checkStateFolder } from '../doctor/folders.ts'
 import { checkCgroups, checkFeatures, checkKernel, checkPrivileges } from '../doctor/kernel.ts'
@@ -62,9 +71,11 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
 
 export async function runDoctor(read: ParsedArguments, output: CommandOutput): Promise<number> {
   if (read.positionals.length > 0) return read.wrong('doctor takes no argument')
-  const { config, findings: first } = await readConfiguration(read.texts.get('config'))
-  const socket = givenSocket(read.texts.get('socket'))?.path ?? config.admin.socket
-  const { status, findings: silent } = await askDaemon(socket)
+  const option = read.texts.get('config')
+  const own = await readConfiguration(option)
+  const { status, findings: silent } = await askDaemon(read.texts, own.config)
+  const isOfDaemon = findConfigFile(option) === undefined && typeof status?.config === 'string'
+  const { config, findings: first } = isOfDaemon ? await readConfiguration(status.config) : own
   const examined = { machine: new Machine(toolRunner(TOOL_MS)), config, status }
   const checks = silent.length === 0 ? CHECKS : CHECKS.filter(([name]) => name !== 'daemon')
   const rest = await Promise.all(
@@ -75,13 +86,27 @@ export async function runDoctor(read: ParsedArguments, output: CommandOutput): P
   return findings.some(({ result }) => result === 'problem') ? EXIT_NEGATIVE : EXIT_OK
 }
 
-/** Returns the daemon's status. If a daemon runs but does not serve this user, the finding says why. */
-async function askDaemon(socket: string): Promise<{
+/** The reply of the daemon, or the finding that says why there is none. Neither if no daemon runs. */
+interface Asked {
   readonly status: PartOf<Status> | undefined
   readonly findings: readonly Finding[]
-}> {
+}
+
+/** Asks the daemon at the socket of the options or of the configuration, else the only daemon that runs. */
+async function askDaemon(options: ReadonlyMap<string, string>, config: Config): Promise<Asked> {
+  const own = { path: config.admin.socket, named: 'of the configuration' }
+  const place = givenSocket(options.get('socket')) ?? own
   try {
-    const client = clientOf({ path: socket, named: 'of the configuration' })
+    return await statusAt(await runningBeside(place, options, () => undefined))
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error
+    return { status: undefined, findings: [new Findings('daemon').warning(messageOf(error))] }
+  }
+}
+
+async function statusAt(place: SocketPlace): Promise<Asked> {
+  try {
+    const client = clientOf(place)
     const { value: answer } = await client.request('GET /v1/status', { timeoutMs: DAEMON_MS })
     return { status: fieldsOf(answer), findings: [] }
   } catch (error) {
