@@ -84,11 +84,39 @@ describe('policySuggestCommand', () => {
     assert.equal(code, 0)
     assert.equal(
       err,
-      'namegate: 2 flows that policy denied are not suggested: evil.example, 192.0.2.66 443/TCP; to suggest them, record them in audit (namegate audit on --node)\n' +
+      'namegate: 2 flows that policy denied are not suggested: evil.example, 192.0.2.66 443/TCP; to suggest them, record them in audit (namegate audit on --selector app=shop)\n' +
         'namegate: 1 line is about other endpoints\n' +
         'namegate: a.cdn.example: asked, but the flows have no connection to them, so no toFQDNs is suggested: connections are recorded only in audit, and only if no policy allows them\n',
     )
     assert.deepEqual(loadPolicies(out, 'suggested.yaml').faults, [])
+  })
+
+  it('proposes audit for the endpoints whose flows policy denied, and for no others', async () => {
+    const [one, other] = [
+      mkLine({ kind: 'denied', name: 'evil.example' }),
+      mkLine({ kind: 'drop', peer: '192.0.2.66', app: 'batch' }),
+    ]
+    const rows = [
+      [
+        [one],
+        [],
+        /^namegate: 1 flow .*: evil\.example; .*\(namegate audit on --endpoint shop-1\)$/m,
+      ],
+      [
+        [one, other],
+        [],
+        /^namegate: 2 flows .*\(namegate audit on --endpoint NAME, for each of batch-1, shop-1\)$/m,
+      ],
+      [
+        [one, other],
+        ['--labels', 'app=batch'],
+        /^namegate: 1 flow .*: 192\.0\.2\.66 443\/TCP; .*\(namegate audit on --selector app=batch\)$/m,
+      ],
+    ] as const
+    for (const [lines, labels, note] of rows) {
+      const file = flows.put('denied.jsonl', lines)
+      assert.match((await suggest('--flows', file, ...labels)).err, note)
+    }
   })
 
   it('gives the same text whatever the order of the files', async () => {
