@@ -10,13 +10,23 @@ import type { Connection } from './needs.ts'
 export type FlowLine =
   | (Seen & { readonly kind: 'asked'; readonly name: string })
   | (Seen & { readonly kind: 'reached'; readonly connection: Connection })
-  /** Policy denied the query or packet, so no rule is suggested for it. `what`: the name, or the place of the packet. */
-  | { readonly kind: 'denied'; readonly count: number; readonly what: string }
+  | Denied
   /** The daemon did not record `count` flows. */
   | { readonly kind: 'lost'; readonly count: number }
   /** The line shows nothing that a policy could allow for an endpoint. */
   | { readonly kind: 'other' }
   | { readonly kind: 'bad'; readonly reason: string }
+
+/** Policy denied the query or packet, so no rule is suggested for it. */
+interface Denied {
+  readonly kind: 'denied'
+  readonly count: number
+  /** The name, or the place of the packet. */
+  readonly what: string
+  /** Undefined if no endpoint is known. */
+  readonly endpoint: string | undefined
+  readonly labels: readonly string[]
+}
 
 interface Seen {
   readonly labels: readonly string[]
@@ -61,7 +71,7 @@ function read(members: Members): FlowLine {
   const count =
     members['count'] === undefined ? 1 : whole(members, 'count', Number.MAX_SAFE_INTEGER)
   if (kind === 'lost') return { kind, count }
-  if (DENIED.includes(kind)) return { kind: 'denied', count, what: deniedIn(members) }
+  if (DENIED.includes(kind)) return { kind: 'denied', count, ...deniedIn(members) }
   if (OTHER.includes(kind) || members['endpoint'] === null) return { kind: 'other' }
   const seen = seenIn(members, count)
   if (kind === 'audit') return { kind: 'reached', ...seen, connection: connectionIn(members) }
@@ -79,12 +89,22 @@ function seenIn(members: Members, count: number): Seen {
   return { labels: texts(members, 'endpointLabels').toSorted(), sighting }
 }
 
-/** Returns the name that was asked, or the place of the packet with its first name. For notes only, so a missing member is no fault. */
-function deniedIn({ name, names, peer, port, protocol }: Members): string {
-  if (typeof name === 'string') return printable(name)
+/** Returns what was denied to which endpoint. For notes only, so a missing member is no fault. */
+function deniedIn(members: Members): Omit<Denied, 'kind' | 'count'> {
+  const { endpoint, endpointLabels: labels } = members
+  return {
+    what: printable(deniedWhat(members)),
+    endpoint: typeof endpoint === 'string' ? printable(endpoint) : undefined,
+    labels: Array.isArray(labels) ? labels.map(String).toSorted() : [],
+  }
+}
+
+/** Returns the name that was asked, or the place of the packet with its first name. */
+function deniedWhat({ name, names, peer, port, protocol }: Members): string {
+  if (typeof name === 'string') return name
   const first: unknown = Array.isArray(names) ? names.at(0) : undefined
   const host = typeof first === 'string' ? first : typeof peer === 'string' ? peer : '?'
-  return printable(`${host} ${String(port)}/${String(protocol)}`)
+  return `${host} ${String(port)}/${String(protocol)}`
 }
 
 function printable(text: string): string {

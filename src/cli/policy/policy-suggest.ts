@@ -15,6 +15,7 @@ import { isStatus, openClient } from '../client.ts'
 import { namedConfigFile, readConfig } from '../config-file.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import type { PartOf } from '../fields.ts'
+import { shellWord } from '../shell-word.ts'
 import { judgesOf, WANTS_ALL } from './judge-needs.ts'
 import { readFlowFiles, readFlows, type GoodFlowLine } from './read-flows.ts'
 import { readWorld } from './read-world.ts'
@@ -75,7 +76,8 @@ export async function runPolicySuggest(
   const all = groups.groups.map((group) => ({ group, suggestion: suggest(group.needs, options) }))
   const isBlind = files.length === 0 && paths.length === 0
   const blind = isBlind ? [WITHOUT_POLICIES] : []
-  for (const note of [...blind, ...notes, ...notesOf(groups, all)])
+  const audit = `namegate audit on ${auditScope(texts.get('labels'), [...groups.deniedTo])}`
+  for (const note of [...blind, ...notes, ...notesOf(groups, all, audit)])
     output.stderr(`namegate: ${note}\n`)
   const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
   if (format === 'allow-list' && found.length > 1) {
@@ -133,8 +135,17 @@ async function readDaemon(client: Client, groups: LabelGroups): Promise<readonly
   return []
 }
 
-/** Returns notes about flows for which there is no rule. */
-function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly string[] {
+/** Returns the options of `audit` for the endpoints whose flows were denied. */
+function auditScope(labels: string | undefined, endpoints: readonly string[]): string {
+  if (labels !== undefined) return `--selector ${shellWord(labels)}`
+  const [first, ...more] = endpoints.toSorted()
+  if (first === undefined) return '--node'
+  if (more.length === 0) return `--endpoint ${shellWord(first)}`
+  return `--endpoint NAME, for each of ${[first, ...more].join(', ')}`
+}
+
+/** Returns notes about flows for which there is no rule. `audit`: the command that has denied flows recorded. */
+function notesOf(groups: LabelGroups, all: readonly Suggested[], audit: string): readonly string[] {
   const notes: string[] = []
   const { denied, lost, others } = groups
   const note = (count: number, one: string, many: string): void => {
@@ -145,7 +156,7 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly strin
     'flow was not recorded: something may be missing',
     'flows were not recorded: something may be missing',
   )
-  const which = `${[...groups.deniedOf].join(', ')}; to suggest them, record them in audit (namegate audit on --node)`
+  const which = `${[...groups.deniedOf].join(', ')}; to suggest them, record them in audit (${audit})`
   note(
     denied,
     `flow that policy denied is not suggested: ${which}`,
