@@ -2,6 +2,7 @@
 // linked list. Facts are all that is stored about addresses; everything else is derived from the facts. An owner is a number. Its meaning
 // depends on the kind of the owner: for a name it is the row of the name, for an endpoint the number of the endpoint, and so on.
 
+import { int32Column, uint8Column } from '../core/tables/columns.ts'
 import { RowLists } from '../core/tables/row-lists.ts'
 import { Slots } from '../core/tables/slots.ts'
 
@@ -31,10 +32,10 @@ export class Facts {
   constructor(options: { readonly capacity: number; readonly firstOfPrefix: Int32Array }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
-    this.prefix = new Int32Array(rows)
-    this.kind = new Uint8Array(rows)
-    this.owner = new Int32Array(rows)
-    this.set = new Int32Array(rows)
+    this.prefix = int32Column(rows)
+    this.kind = uint8Column(rows)
+    this.owner = int32Column(rows)
+    this.set = int32Column(rows)
     this.#ofPrefix = new RowLists({ rows: options.capacity, first: options.firstOfPrefix })
     this.next = this.#ofPrefix.next
     this.previous = this.#ofPrefix.previous

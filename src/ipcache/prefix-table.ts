@@ -5,6 +5,7 @@
 // There is no tree. To find the container of a prefix, the table looks up each shorter length in use, the longest first. One pass over
 // the rows (`Rederive`) applies a change of a container to the rows inside (CFP-28427 "Lifecycle" compares this with a tree).
 
+import { int32Column, uint8Column } from '../core/tables/columns.ts'
 import { identity, type Identity } from '../core/ids.ts'
 import { commonBits, type Family, formatPrefix, type Prefix, widthOf } from '../core/ip.ts'
 import { PrefixIndex } from '../core/tables/prefix-index.ts'
@@ -54,16 +55,16 @@ export class PrefixTable {
     this.slots = this.#index.slots
     this.octets = this.#index.octets
     this.lengths = this.#index.lengths
-    this.own = new Int32Array(rows)
-    this.derived = new Int32Array(rows)
-    this.parent = new Int32Array(rows)
-    this.addressClass = new Uint8Array(rows)
-    this.firstFact = new Int32Array(rows)
-    this.wanted = new Int32Array(rows)
-    this.applied = new Int32Array(rows)
-    this.appliedClass = new Uint8Array(rows)
-    this.flags = new Uint8Array(rows)
-    this.users = new Int32Array(rows)
+    this.own = int32Column(rows)
+    this.derived = int32Column(rows)
+    this.parent = int32Column(rows)
+    this.addressClass = uint8Column(rows)
+    this.firstFact = int32Column(rows)
+    this.wanted = int32Column(rows)
+    this.applied = int32Column(rows)
+    this.appliedClass = uint8Column(rows)
+    this.flags = uint8Column(rows)
+    this.users = int32Column(rows)
     this.scoped = new ScopedRows({ capacity: scopedCapacity, rows: count })
   }
 

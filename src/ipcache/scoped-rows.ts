@@ -5,6 +5,7 @@
 //
 // While no endpoint has a scope of its own, namegate never writes to these arrays, and pages that are never written need no memory.
 
+import { int32Column } from '../core/tables/columns.ts'
 import { OwnedRows } from '../core/tables/owned-rows.ts'
 
 export class ScopedRows {
@@ -23,9 +24,9 @@ export class ScopedRows {
   constructor(options: { readonly capacity: number; readonly rows: number }) {
     const rows = options.rows + 1
     this.#capacity = options.capacity
-    this.scope = new Int32Array(rows)
-    this.base = new Int32Array(rows)
-    this.first = new Int32Array(rows)
+    this.scope = int32Column(rows)
+    this.base = int32Column(rows)
+    this.first = int32Column(rows)
     const { scope, base, first } = this
     this.#views = new OwnedRows({ ...options, first, owner: base, key: scope })
     this.next = this.#views.next

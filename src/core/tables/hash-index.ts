@@ -5,6 +5,7 @@
 //
 // To look up: for (let at = index.start(hash); (row = index.row(at)) !== 0; at = index.next(at, hash)) compare.
 
+import { int32Column } from './columns.ts'
 import { invariant } from '../invariant.ts'
 
 /** The owner of the keys. */
@@ -25,7 +26,7 @@ export class HashIndex {
   /** `capacity`: the most rows in the index. `rowMax`: the largest row number. Default: `capacity`. */
   constructor(capacity: number, owner: RowHasher, rowMax = capacity) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(8, capacity / LOAD_MAX)))
-    this.#entries = new Int32Array(size)
+    this.#entries = int32Column(size)
     this.#mask = size - 1
     this.#rowMask = 2 ** (32 - Math.clz32(rowMax)) - 1
     this.#owner = owner

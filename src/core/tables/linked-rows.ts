@@ -2,6 +2,8 @@
 // 0..rows-1, lists are 0..lists-1, and -1 is no row. A row is in at most one list, and the owner remembers in which. Every operation is
 // O(1) and allocates nothing. Rows and lists that were never used need no memory.
 
+import { int32Column } from './columns.ts'
+
 /** No row: the result of `after` for the last row of a list, and of `first` and `last` for an empty list. */
 export const NO_ROW = -1
 
@@ -13,9 +15,9 @@ export class LinkedRows {
   readonly #before: Int32Array
 
   constructor(rows: number, lists: number) {
-    this.#first = new Int32Array(lists)
-    this.#after = new Int32Array(rows)
-    this.#before = new Int32Array(rows)
+    this.#first = int32Column(lists)
+    this.#after = int32Column(rows)
+    this.#before = int32Column(rows)
   }
 
   first(list: number): number {

@@ -2,6 +2,7 @@
 // prefix of a given length around an address. There is no tree: few lengths are in use, so for a longest match the caller probes each of
 // them. A row needs 19 octets, and two buckets need 8.
 
+import { uint8Column } from './columns.ts'
 import { HashIndex } from './hash-index.ts'
 import { widthOf, type Family, type Prefix } from '../ip.ts'
 import { hashOctets } from './keyed-hash.ts'
@@ -24,9 +25,9 @@ export class PrefixIndex {
     const count = options.rows ?? options.capacity
     const rows = count + 1
     this.slots = new Slots(count)
-    this.octets = new Uint8Array(rows * 16)
-    this.lengths = new Uint8Array(rows)
-    this.families = new Uint8Array(rows)
+    this.octets = uint8Column(rows * 16)
+    this.lengths = uint8Column(rows)
+    this.families = uint8Column(rows)
     this.#index = new HashIndex(options.capacity, this, count)
   }
 

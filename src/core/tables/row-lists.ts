@@ -4,6 +4,7 @@
 // A list with one row writes only to the owner's column and not to the links. So if most lists have one row, the links need almost no
 // memory. LinkedRows also knows the last row of a list, but it writes to the links of every list.
 
+import { int32Column } from './columns.ts'
 import { put } from './slots.ts'
 
 export class RowLists {
@@ -17,8 +18,8 @@ export class RowLists {
   /** `first`: a column of the lists' owner. Only this object writes it. */
   constructor(options: { readonly rows: number; readonly first: Int32Array }) {
     this.first = options.first
-    this.next = new Int32Array(options.rows + 1)
-    this.previous = new Int32Array(options.rows + 1)
+    this.next = int32Column(options.rows + 1)
+    this.previous = int32Column(options.rows + 1)
   }
 
   /** Adds a row at the front of a list. */

@@ -2,6 +2,7 @@
 // before the others. The array has its full size from the start. The system provides the pages of a zeroed array only when they are
 // touched. So an empty table needs almost no memory, and nothing is copied when a table fills.
 
+import { int32Column } from './columns.ts'
 import { invariant } from '../invariant.ts'
 
 export class Slots {
@@ -13,7 +14,7 @@ export class Slots {
 
   constructor(capacity: number) {
     this.capacity = capacity
-    this.#nextFree = new Int32Array(capacity + 1)
+    this.#nextFree = int32Column(capacity + 1)
   }
 
   get used(): number {

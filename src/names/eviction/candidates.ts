@@ -5,6 +5,7 @@
 // the top row is right. One eviction costs a bounded number of steps of a heap, however many answers came before. Rows that the present
 // batch of answers needs get the key HELD, which keeps them at the bottom of the heap until the batch is over.
 
+import { uint8Column } from '../../core/tables/columns.ts'
 import type { KeyHeap } from '../../core/tables/key-heap.ts'
 
 /** Key of a row that must not be removed now. It is larger than all other keys. */
@@ -47,7 +48,7 @@ export class BatchMarks {
   #batch = 1
 
   constructor(options: { readonly capacity: number }) {
-    this.#marks = new Uint8Array(options.capacity + 1)
+    this.#marks = uint8Column(options.capacity + 1)
   }
 
   /** Begins the next batch, with no row marked. */

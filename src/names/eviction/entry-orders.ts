@@ -8,6 +8,7 @@
 // large. The name cache updates the orders when an entry is added or removed, and when its connection opens or ends. An answer for a
 // known entry does not change the orders. docs/decisions/0033 says why the order is exact.
 
+import { int32Column } from '../../core/tables/columns.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'
 import { Slots } from '../../core/tables/slots.ts'
 import type { MappingTable } from '../tables/mapping-table.ts'
@@ -62,11 +63,11 @@ export class EntryOrders {
     const rows = options.capacity + 1
     this.#options = options
     this.#places = {
-      endpoint: new Int32Array(rows),
-      use: new Int32Array(rows),
-      address: new Int32Array(rows),
+      endpoint: int32Column(rows),
+      use: int32Column(rows),
+      address: int32Column(rows),
     }
-    this.#ranks = new KeyHeap(new Int32Array(rows))
+    this.#ranks = new KeyHeap(int32Column(rows))
     this.#rankSlots = new Slots(options.capacity)
   }
 

@@ -4,6 +4,7 @@
 // `wildcard-names-per-endpoint`. If a new name would exceed one of them, the same endpoint loses a name; a heap of the endpoint's
 // wildcards selects it. Exact names need no row (docs/spec/semantics 6). The typed arrays need about 24 octets per row.
 
+import { int32Column } from '../../core/tables/columns.ts'
 import { invariant } from '../../core/invariant.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'
 import type { LabelSets } from '../../core/labels.ts'
@@ -76,11 +77,11 @@ export class WildcardNames {
     this.#options = options
     this.#slots = new Slots(capacity)
     this.#nearAt = Math.max(1, bounds['wildcard-names-per-endpoint'] - ROWS_NEAR)
-    this.#use = new Int32Array(rows)
-    this.#group = new Int32Array(rows)
-    this.#nextOfUse = new Int32Array(rows)
-    this.#place = new Int32Array(rows)
-    this.#placeOfGroup = new Int32Array(rows)
+    this.#use = int32Column(rows)
+    this.#group = int32Column(rows)
+    this.#nextOfUse = int32Column(rows)
+    this.#place = int32Column(rows)
+    this.#placeOfGroup = int32Column(rows)
   }
 
   /** True when a new name may need an eviction: a group is at its bound, or few rows are left. */

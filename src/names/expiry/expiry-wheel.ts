@@ -2,6 +2,7 @@
 // list. Adding, moving and removing a row is O(1). If a row is due later than the last bucket, it is put there, and `takeDue` returns
 // the row too early. The caller then places the row again.
 
+import { int32Column } from '../../core/tables/columns.ts'
 import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 
 const BUCKETS = 1 << 17
@@ -14,7 +15,7 @@ export class ExpiryWheel {
 
   constructor({ capacity, tick }: { readonly capacity: number; readonly tick: number }) {
     this.#rows = new LinkedRows(capacity + 1, BUCKETS)
-    this.#bucket = new Int32Array(capacity + 1)
+    this.#bucket = int32Column(capacity + 1)
     this.#tick = tick
   }
 

@@ -3,6 +3,7 @@
 // lead to the address. The typed arrays need 24 octets per row. An endpoint can have connections to addresses that only other endpoints
 // learned, so `limits.pairs` does not bound the rows.
 
+import { int32Column, uint8Column } from '../../core/tables/columns.ts'
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
 import { Slots } from '../../core/tables/slots.ts'
@@ -17,9 +18,9 @@ export class OpenPeers implements RowHasher {
 
   constructor({ capacity }: { readonly capacity: number }) {
     this.slots = new Slots(capacity)
-    this.endpoint = new Int32Array(capacity + 1)
-    this.prefix = new Int32Array(capacity + 1)
-    this.#seen = new Uint8Array(capacity + 1)
+    this.endpoint = int32Column(capacity + 1)
+    this.prefix = int32Column(capacity + 1)
+    this.#seen = uint8Column(capacity + 1)
     this.#index = new HashIndex(capacity, this)
   }
 

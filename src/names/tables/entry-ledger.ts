@@ -3,6 +3,8 @@
 // less. So an entry whose name is asked every second needs no record every second. The name cache calls the ledger on the packet path.
 // An answer whose new end the last record already covers costs one comparison. The typed arrays need 9 octets per entry.
 
+import { int32Column, uint8Column } from '../../core/tables/columns.ts'
+
 /** A record covers the remaining time of an entry, plus the remaining time divided by this number. */
 const SLACK_SHARE = 16
 
@@ -31,9 +33,9 @@ export class EntryLedger {
   #waiting = 0
 
   constructor({ capacity }: { readonly capacity: number }) {
-    this.#covered = new Int32Array(capacity + 1)
-    this.#flags = new Uint8Array(capacity + 1)
-    this.#queue = new Int32Array(capacity)
+    this.#covered = int32Column(capacity + 1)
+    this.#flags = uint8Column(capacity + 1)
+    this.#queue = int32Column(capacity)
   }
 
   /** Number of entries in the queue. */

@@ -4,6 +4,7 @@
 // own view of addresses also has a fact. The first entry of a mapping is found from the mapping and is in no index, because most mappings
 // have only one entry. The typed arrays need about 60 octets per entry.
 
+import { float64Column, int32Column, uint8Column } from '../../core/tables/columns.ts'
 import { OwnedRows } from '../../core/tables/owned-rows.ts'
 import { RowLists } from '../../core/tables/row-lists.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
@@ -39,15 +40,15 @@ export class EntryTable {
   }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
-    this.mapping = new Int32Array(rows)
-    this.endpoint = new Int32Array(rows)
-    this.liveUntil = new Int32Array(rows)
-    this.learnedAt = new Float64Array(rows)
-    this.grace = new Int32Array(rows)
-    this.fact = new Int32Array(rows)
-    this.connected = new Uint8Array(rows)
-    this.lastConnected = new Int32Array(rows)
-    this.use = new Int32Array(rows)
+    this.mapping = int32Column(rows)
+    this.endpoint = int32Column(rows)
+    this.liveUntil = int32Column(rows)
+    this.learnedAt = float64Column(rows)
+    this.grace = int32Column(rows)
+    this.fact = int32Column(rows)
+    this.connected = uint8Column(rows)
+    this.lastConnected = int32Column(rows)
+    this.use = int32Column(rows)
     const { capacity, firstOfMapping: first } = options
     this.#ofMapping = new OwnedRows({ capacity, first, owner: this.mapping, key: this.endpoint })
     this.nextOfMapping = this.#ofMapping.next

@@ -3,6 +3,7 @@
 // mapping of a name is found from the name and is in no index, because most names have only one mapping. The typed arrays
 // need about 45 octets per mapping.
 
+import { int32Column, uint8Column } from '../../core/tables/columns.ts'
 import { OwnedRows } from '../../core/tables/owned-rows.ts'
 import { RowLists } from '../../core/tables/row-lists.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
@@ -34,13 +35,13 @@ export class MappingTable {
   }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
-    this.name = new Int32Array(rows)
-    this.prefix = new Int32Array(rows)
-    this.fact = new Int32Array(rows)
-    this.guarded = new Uint8Array(rows)
-    this.firstEntry = new Int32Array(rows)
-    this.firstOfPrefix = new Int32Array(options.prefixCapacity + 1)
-    this.countOfPrefix = new Int32Array(options.prefixCapacity + 1)
+    this.name = int32Column(rows)
+    this.prefix = int32Column(rows)
+    this.fact = int32Column(rows)
+    this.guarded = uint8Column(rows)
+    this.firstEntry = int32Column(rows)
+    this.firstOfPrefix = int32Column(options.prefixCapacity + 1)
+    this.countOfPrefix = int32Column(options.prefixCapacity + 1)
     const { capacity, firstOfName: first } = options
     this.#ofName = new OwnedRows({ capacity, first, owner: this.name, key: this.prefix })
     this.nextOfName = this.#ofName.next

@@ -2,6 +2,7 @@
 // arena, everything else is in typed arrays. A name needs about 70 octets, which the garbage collector does not look at. A row stays
 // while the name has a mapping.
 
+import { int32Column, uint8Column } from '../../core/tables/columns.ts'
 import { HashIndex } from '../../core/tables/hash-index.ts'
 import { formatName } from '../../core/name.ts'
 import { hashOctets } from '../../core/tables/keyed-hash.ts'
@@ -62,13 +63,13 @@ export class NameTable {
   constructor(options: { readonly capacity: number }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
-    this.labels = new Int32Array(rows)
-    this.epoch = new Int32Array(rows)
-    this.firstMapping = new Int32Array(rows)
-    this.mappings = new Int32Array(rows)
-    this.firstUse = new Int32Array(rows)
-    this.#handles = new Int32Array(rows)
-    this.#lengths = new Uint8Array(rows)
+    this.labels = int32Column(rows)
+    this.epoch = int32Column(rows)
+    this.firstMapping = int32Column(rows)
+    this.mappings = int32Column(rows)
+    this.firstUse = int32Column(rows)
+    this.#handles = int32Column(rows)
+    this.#lengths = uint8Column(rows)
     this.#index = new HashIndex(options.capacity, this)
   }
 

@@ -2,6 +2,7 @@
 // that name. Two bounds need uses: the addresses per use, and the uses that an endpoint has under one wildcard. A use stays while it has
 // an entry. The first use of a name is found from the name and is in no index. The typed arrays need about 45 octets per use.
 
+import { int32Column } from '../../core/tables/columns.ts'
 import { OwnedRows } from '../../core/tables/owned-rows.ts'
 import { Slots } from '../../core/tables/slots.ts'
 
@@ -26,13 +27,13 @@ export class UseTable {
   constructor(options: { readonly capacity: number; readonly firstOfName: Int32Array }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
-    this.endpoint = new Int32Array(rows)
-    this.name = new Int32Array(rows)
-    this.asked = new Int32Array(rows)
-    this.firstEntry = new Int32Array(rows)
-    this.entries = new Int32Array(rows)
-    this.connected = new Int32Array(rows)
-    this.firstMember = new Int32Array(rows)
+    this.endpoint = int32Column(rows)
+    this.name = int32Column(rows)
+    this.asked = int32Column(rows)
+    this.firstEntry = int32Column(rows)
+    this.entries = int32Column(rows)
+    this.connected = int32Column(rows)
+    this.firstMember = int32Column(rows)
     const { capacity, firstOfName: first } = options
     this.#ofName = new OwnedRows({ capacity, first, owner: this.name, key: this.endpoint })
     this.nextOfName = this.#ofName.next
