@@ -212,4 +212,32 @@ describe('run --take-over', { skip }, () => {
       })
     },
   )
+
+  test(
+    'feeds the watchdog while a successor hangs',
+    { skip: canUseSteadyDns() ?? false },
+    async () => {
+      await withSite(async (site) => {
+        const supervise = new Supervise()
+        site.later(() => supervise.close())
+        const heard = await supervise.notify(site.folder.in('notify'))
+        site.later(async () => await heard.stop())
+        const env = { NOTIFY_SOCKET: site.folder.in('notify'), WATCHDOG_USEC: '1000000' }
+        const first = supervise.run(site.folder, env)
+        site.later(async () => await first.stop())
+        await heard.untilOutput(/^READY=1$/m, 60_000)
+        const successor = site.falseSuccessor()
+        await successor.untilOutput(/given 1 listeners/, 60_000)
+        const from = heard.stdout.length
+        await until(
+          'three notices in a row',
+          () => heard.stdout.slice(from).split('WATCHDOG=1').length > 3,
+        )
+        assert.doesNotMatch(first.stderr, /the successor failed/)
+        await first.untilOutput(/the successor failed, this daemon goes on/, 20_000)
+        await until('it serves', () => /STATUS=serves 127/.test(heard.stdout.slice(from)))
+        assert.doesNotMatch(heard.stdout.slice(from), /STATUS=serves $/m)
+      })
+    },
+  )
 })
