@@ -121,6 +121,7 @@ export class DaemonProcess {
     if (this.#services === undefined) return
     const { daemon, putBack } = this.#services
     if (this.#notifier !== undefined) {
+      this.#supervised?.stop()
       this.#supervised = new Supervised(daemon, this.#notifier, systemClock)
       this.#supervised.start()
     }
@@ -152,6 +153,7 @@ export class DaemonProcess {
     })
     if (services === undefined || this.#isHandingOver) return await source.turnAway()
     this.#isHandingOver = true
+    this.#supervised?.handingOver()
     try {
       const end = await source.run(services)
       if (end.kind === 'gone') {
@@ -160,6 +162,7 @@ export class DaemonProcess {
         this.ending.end('handed-over')
       } else if (end.kind === 'refused') {
         log.warn({ reason: end.reason }, 'a take-over was refused')
+        this.#supervised?.handedNothing()
       } else {
         log.error({ reason: end.reason }, 'the successor failed, this daemon goes on')
         await this.#comeBack(services, end.handed, end.hear)
@@ -174,7 +177,6 @@ export class DaemonProcess {
 
   /** Serves again after a successor failed. New services serve; the old services stop when none of their queries is in flight. */
   async #comeBack(before: DaemonServices, handed: HandedOver, hear: QuerySource): Promise<void> {
-    this.#supervised?.stop()
     this.#connectSocket?.close()
     await this.#resume(handed, async () => await Promise.resolve(hear))
     const { inFlight } = before.daemon.proxy.upstream

@@ -14,6 +14,8 @@ const EXTEND_USEC = 60_000_000
 const LOOKS_PER_EXTENSION = 50
 /** A reload is complete after this many looks in a row without a transition. */
 const QUIET_LOOKS = 3
+/** The longest take-over for which the watchdog is fed without a query to the daemon itself. A take-over that fails is much shorter. */
+const HANDOVER_MAX_MS = 60_000
 
 export class Supervised {
   readonly #daemon: Daemon
@@ -29,6 +31,8 @@ export class Supervised {
   /** How many looks are left until a reload is complete; 0 when no reload is under way. */
   #reloading = 0
   #looks = 0
+  /** Until when the watchdog is fed without queries, because this daemon hands over and reads none. */
+  #handsOverUntil = 0
 
   constructor(daemon: Daemon, notifier: Notifier, clock: Clock) {
     this.#daemon = daemon
@@ -47,6 +51,18 @@ export class Supervised {
     this.#reloading = QUIET_LOOKS
   }
 
+  /** Feeds the watchdog while the daemon hands over, because it reads no query then. */
+  handingOver(): void {
+    this.#handsOverUntil = this.#clock.now() + HANDOVER_MAX_MS
+    this.#status = 'hands over to another process'
+    this.#notifier.tell({ STATUS: this.#status })
+  }
+
+  /** Continues as before `handingOver`. */
+  handedNothing(): void {
+    this.#handsOverUntil = 0
+  }
+
   /** Tells systemd that the daemon ends, and stops. */
   stopping(): void {
     this.#notifier.tell({ STOPPING: 1, STATUS: 'stopping' })
@@ -61,6 +77,10 @@ export class Supervised {
   }
 
   #look(): void {
+    if (this.#handsOverUntil > 0) {
+      if (this.#clock.now() < this.#handsOverUntil) this.#notifier.tell({ WATCHDOG: 1 })
+      return
+    }
     const daemon = this.#daemon
     const reasons = [...daemon.notReady]
     if (!this.#answers) {

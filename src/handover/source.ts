@@ -10,6 +10,7 @@ import type { DaemonServices } from '../daemon/services.ts'
 import type { HandedOver } from './handing-over.ts'
 import { formatAddress } from '../core/ip.ts'
 import { Channel, type Message } from './channel.ts'
+import { processorTimeOf, StartLimit } from './start-limit.ts'
 import { Wait } from './wait.ts'
 import {
   decodeText,
@@ -23,7 +24,6 @@ import {
   PROTOCOL,
   QUERIES,
   READY,
-  READY_MAX_MS,
   REFUSED,
   type Given,
 } from './wire.ts'
@@ -88,7 +88,6 @@ export class HandoverSource {
     await this.#until(() => this.#hello !== undefined, HELLO_MAX_MS)
     const fault = this.#ended === '' ? this.#faultOf(services) : this.#ended
     if (fault !== undefined) return this.#refuse(fault)
-    const began = this.#options.clock.now()
     let handed: HandedOver
     try {
       handed = await services.handOut((query) => this.#query(query))
@@ -97,7 +96,8 @@ export class HandoverSource {
     }
     const { octets, descriptors } = encodeGiven({ ...handed, supervisor: this.#options.supervisor })
     this.#channel.send(GIVEN, octets, descriptors)
-    await this.#until(() => this.#isReady, began + READY_MAX_MS - this.#options.clock.now())
+    const limit = new StartLimit(this.#options.clock, () => processorTimeOf(this.#channel.peer))
+    await this.#until(() => this.#isReady || limit.isOver, Infinity)
     // GO is never sent to a successor that has given up.
     if (!this.#isReady || this.#ended !== '') return await this.#takeBack(handed)
     this.#isGone = true

@@ -21,7 +21,7 @@ import {
   PROTOCOL,
   QUERIES,
   READY,
-  READY_MAX_MS,
+  REPLY_MAX_MS,
   REFUSED,
   type Given,
   type Hello,
@@ -101,16 +101,16 @@ export class Successor {
     for (const handed of this.#early.splice(0)) onQuery(handed)
   }
 
-  /** Waits until `isSo` is true. The take-over fails after READY_MAX_MS, or at once if the running daemon ends or refuses. */
+  /** Waits until `isSo` is true. The take-over fails after REPLY_MAX_MS, or at once if the running daemon ends or refuses. */
   async #until(isSo: () => boolean): Promise<void> {
-    const isOver = await this.#wait.until(() => isSo() || this.#fault !== '', READY_MAX_MS)
+    const isOver = await this.#wait.until(() => isSo() || this.#fault !== '', REPLY_MAX_MS)
     if (!isOver) this.#fail(this.#silence())
   }
 
   #silence(): string {
     const { peer } = this.#channel
     const [who, end] = peer === 0 ? ['', 'kill it'] : [` (pid ${peer})`, `kill -KILL ${peer}`]
-    const time = `${READY_MAX_MS / 1000} s`
+    const time = `${REPLY_MAX_MS / 1000} s`
     return `the running daemon${who} does not answer in ${time}: ${end}, then start without --take-over`
   }
 

@@ -6,10 +6,10 @@ import type { Fate, HandedConnection, HandedListener, HandedQuery } from '../pro
 export const PROTOCOL = 1
 
 /**
- * Milliseconds that a successor has to become ready after HELLO. The successor waits as long for each reply. A side that waits
- * longer treats the other side as lost.
+ * Milliseconds that a successor waits for each reply. Then it treats the running daemon as lost. (start-limit.ts: how long the running
+ * daemon waits.)
  */
-export const READY_MAX_MS = 5000
+export const REPLY_MAX_MS = 5000
 
 /** Kinds of messages, in the order in which they are sent. The successor sends odd kinds, the running daemon even kinds. */
 export const HELLO = 1
