@@ -198,6 +198,32 @@ for (const [kind, rows] of [
   }
 }
 
+/** Options of one command that people give to another, and the option that means the same there. */
+const MEANT: readonly (readonly [line: string, option: string])[] = [
+  ['explain a.x --endpoint shop', '--as'],
+  ['explain a.x --netns box', '--as'],
+  ['ask a.x --endpoint shop', '--as'],
+  ['ask a.x --upstream 9.9.9.9:53', '--server'],
+  ['flows --as shop', '--endpoint'],
+  ['flows --netns box', '--endpoint'],
+  ['get names --as shop', '--endpoint'],
+  ['audit on --as shop', '--endpoint'],
+  ['audit on --labels app=shop', '--selector'],
+  ['policy suggest --selector app=shop', '--labels'],
+  ['up --endpoint box --audit', '--netns'],
+  ['flows --watch', '--follow'],
+  ['get names --follow', '--watch'],
+  ['top --since 60s', '--window'],
+]
+
+for (const [line, option] of MEANT) {
+  test(`namegate ${line} suggests ${option}`, async () => {
+    const { code, text } = await namegate(line)
+    assert.equal(code, 2)
+    assert.match(text, new RegExp(`; did you mean ${option}\\?\n`))
+  })
+}
+
 test('Every command has a row of wrong use', () => {
   const tried = new Set(WRONG.map(([line]) => line.split(' ')[0]))
   assert.deepEqual(
