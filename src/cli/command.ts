@@ -142,10 +142,21 @@ function parseOptionsOf({ options }: CommandTexts): NonNullable<ParseArgsConfig[
   )
 }
 
-/** Returns `; did you mean --follow?` for an unknown option that resembles a known option, else an empty text. */
+/** Options that mean the same in different commands. */
+const SAME: readonly (readonly string[])[] = [
+  ['as', 'endpoint', 'netns'],
+  ['selector', 'labels'],
+  ['server', 'upstream'],
+  ['follow', 'watch'],
+  ['since', 'window'],
+]
+
+/** Returns `; did you mean --follow?` for an unknown option that resembles a known option or means the same, else an empty text. */
 function nearestOption(reason: string, known: readonly string[]): string {
   const [, unknown] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
-  const meant = unknown === undefined ? undefined : nearest(unknown, known)
+  if (unknown === undefined) return ''
+  const same = SAME.find((names) => names.includes(unknown)) ?? []
+  const meant = same.find((name) => known.includes(name)) ?? nearest(unknown, known)
   return meant === undefined ? '' : `; did you mean --${meant}?`
 }
 
