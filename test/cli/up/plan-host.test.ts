@@ -69,6 +69,19 @@ const INTERFACE_ROWS: readonly (readonly [
     'tproxy ebpf here: box0 box0/ingress 10.98.0.0/24: 127.0.0.53:53',
   ],
   ['no such interface', { interface: 'nope' }, /No interface "nope".*found box0.*--netns/],
+  [
+    'a misspelt interface of many: the nearest first, and at most ten',
+    {
+      interface: 'vetg9',
+      host: {
+        nics: Array.from({ length: 12 }, (_, i) => nic({ name: `pod${i}` })).concat(
+          nic({ name: 'veth9' }),
+        ),
+        routes: [],
+      },
+    },
+    /found veth9, pod0, pod1, .*pod8 and 3 more: /,
+  ],
   ['loopback has no workload behind it', { interface: 'lo' }, /--cgroup/],
   [
     'the interface of the default route',

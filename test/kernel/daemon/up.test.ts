@@ -168,7 +168,9 @@ describe('namegate up', { skip }, () => {
   })
 
   it('says what to do when there is no such workload', async () => {
+    const { namespace } = lab.pod(0).host
     for (const [args, said] of [
+      [['--netns', `${namespace}x`], new RegExp(`: found ${namespace}[, :]`)],
       [['--netns', 'no-such'], /No network namespace "no-such": found .*ip netns add no-such/],
       [['--interface', 'wan0'], /leads to the internet.*--cgroup/],
       [['--cgroup', 'no-such.slice'], /does not exist: make it/],
