@@ -16,6 +16,18 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
+/** How many names a message lists. */
+const LISTED_MAX = 10
+
+/** Returns text such as `found box, a, b and 3 more`: the name that was probably meant first, and at most ten names. */
+export function foundNames(word: string, names: readonly string[]): string {
+  if (names.length === 0) return 'there is none'
+  const meant = nearest(word, names)
+  const sorted = meant === undefined ? names : [meant, ...names.filter((name) => name !== meant)]
+  const left = names.length - LISTED_MAX
+  return `found ${sorted.slice(0, LISTED_MAX).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
+}
+
 /** Removes the most common differences between words: case, `-` and `_`. */
 function fold(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '')

@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { foundNames } from '../../core/did-you-mean.ts'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { systemResolvers } from '../../config/machine.ts'
 import { cgroupMount, cgroupPath } from '../../datapath/hooks/find-hook.ts'
@@ -73,8 +74,10 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
 }
 
 function noNamespace(given: string, namespaces: readonly NamedNamespace[]): UnavailableError {
-  const names = namespaces.map(({ name }) => name)
-  const found = names.length === 0 ? 'there is none' : `found ${names.join(', ')}`
+  const found = foundNames(
+    given,
+    namespaces.map(({ name }) => name),
+  )
   return new UnavailableError(
     `No network namespace ${JSON.stringify(given)}: ${found}: ` +
       (given.includes('/')

@@ -1,6 +1,7 @@
 // Decides how `namegate up --interface` protects the workloads behind an interface of this host, and how `--cgroup` protects processes of
 // this host. The functions have no side effects.
 
+import { foundNames } from '../../core/did-you-mean.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import { formatPrefix, parseAddress, truncatePrefix } from '../../core/ip.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
@@ -77,7 +78,7 @@ function findNic({ interface: name, host }: InterfaceFacts): Nic {
   const names = host.nics.map((each) => each.name).filter((each) => each !== 'lo')
   if (nic === undefined) {
     throw new UnavailableError(
-      `No interface ${JSON.stringify(name)} on this host, found ${names.join(', ')}: ` +
+      `No interface ${JSON.stringify(name)} on this host, ${foundNames(name, names)}: ` +
         'for an interface inside a network namespace, give --netns instead',
     )
   }
