@@ -6,6 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
+import { FLOW_SCHEMAS } from '../../../src/admin/document/flow-shapes.ts'
+import { FLOW_FILTERS } from '../../../src/admin/views/flows.ts'
+import { FLOW_KINDS } from '../../../src/flows/record/flow-kinds.ts'
 import { AdminServer } from '../../../src/admin/server.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UsageError } from '../../../src/core/errors.ts'
@@ -93,6 +96,14 @@ test('flowsCommand refuses filters that can match no flow, before and after it a
     ['--not --follow', /^namegate: --not must be in front of a filter, found --follow\n/],
     ['--verdict deny --not', /^namegate: --not must be in front of a filter\n/],
     ['--verdct deny', /did you mean --verdict\?/],
+    [
+      '--verdict denyd',
+      /^namegate: --verdict: found "denyd"; did you mean deny\? The words are:\n  allow +\S/,
+    ],
+    [
+      '--not --verdict maybe',
+      /^namegate: --not --verdict: found "maybe"\. The words are:\n  allow +\S/,
+    ],
     ['--columns tme', /^namegate: --columns: found "tme"; did you mean time\?\n/],
     ['-o json --columns time', /^namegate: --columns has no effect with -o json\n/],
     ['-o xml', /^namegate: -o: found xml, expected json, yaml, wide, compact\n/],
@@ -165,4 +176,15 @@ test('flowsCommand writes no colours where NO_COLOR is set', async () => {
     if (before === undefined) delete process.env['NO_COLOR']
     else process.env['NO_COLOR'] = before
   }
+})
+
+test('flowsCommand explains each word of --verdict, in the help and for a wrong word', async () => {
+  const words = [...FLOW_SCHEMAS.DnsFlow.unwrap().shape.verdict.options, ...FLOW_KINDS]
+  const help = (await runCommand(flowsCommand, '--help')).out
+  const wrong = (await runCommand(flowsCommand, '--verdict', 'nothing')).err
+  for (const word of words) {
+    assert.match(help, new RegExp(`^  ${word} +\\S`, 'm'), 'the values of the JSON fields')
+    assert.match(wrong, new RegExp(`^  ${word} +\\S`, 'm'))
+  }
+  assert.deepEqual([...new Set(words)].sort(), [...FLOW_FILTERS].sort())
 })
