@@ -1,5 +1,6 @@
 // Shows flows as JSON: DNS decisions, packets that were dropped or would have been dropped without audit, and events.
 
+import { VERDICT_WORDS } from '../../flows/record/flow-words.ts'
 import { FLOW_KINDS, type FlowDetails, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { endpointId, identity } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'
@@ -36,7 +37,7 @@ const OWN_CLIENT = 'namegate'
 
 /** The values that `verdict=` takes: a verdict, or a single kind. */
 export const FLOW_FILTERS: readonly string[] = [
-  ...new Set<string>([...Object.values(VERDICTS), ...FLOW_KINDS]),
+  ...new Set<string>([...Object.keys(VERDICT_WORDS), ...FLOW_KINDS]),
 ]
 
 /** The flow with this number, which must still be in the ring. Undefined when the filter leaves it out. */

@@ -2,6 +2,8 @@
 // flows. The daemon filters its flows itself. On a terminal, equal flows are folded, and times are relative.
 
 import type { FilterText, FlowFilter } from '../../admin/flows/flow-filter.ts'
+import { nearest } from '../../core/did-you-mean.ts'
+import { verdictLines } from '../../flows/record/flow-words.ts'
 import { systemClock } from '../../core/clock.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import type { Client, RequestOptions } from '../../client/client.ts'
@@ -83,9 +85,22 @@ async function readFilters(
   filters: readonly FilterText[],
 ): Promise<FlowFilter | string | undefined> {
   if (filters.length === 0) return undefined
-  const { readFlowFilter } = await import('../../admin/flows/flow-filter.ts')
+  const [{ readFlowFilter }, { FLOW_FILTERS }] = await Promise.all([
+    import('../../admin/flows/flow-filter.ts'),
+    import('../../admin/views/flows.ts'),
+  ])
+  const wrong = filters.find(({ key, value }) => key === 'verdict' && !FLOW_FILTERS.includes(value))
+  if (wrong !== undefined) return wrongVerdict(wrong, FLOW_FILTERS)
   const found = readFlowFilter(filters)
   return found.kind === 'ok' ? found.value : found.reason
+}
+
+/** Returns the fault of a word that is no verdict and no kind, with all words and their meaning. */
+function wrongVerdict({ not, value }: FilterText, known: readonly string[]): string {
+  const meant = nearest(value, known)
+  const hint = meant === undefined ? '.' : `; did you mean ${meant}?`
+  const found = `${not ? '--not ' : ''}--verdict: found ${JSON.stringify(value)}`
+  return `${found}${hint} The words are:\n${verdictLines()}`
 }
 
 function sinceTime(since: string | undefined): string {

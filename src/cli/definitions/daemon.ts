@@ -1,6 +1,7 @@
 // This file defines the commands that run the daemon or send requests to the daemon. The code of a command is loaded when the command is
 // called.
 
+import { verdictLines } from '../../flows/record/flow-words.ts'
 import type { ParsedCommand } from '../command.ts'
 import { COLOR, DAEMON_OPTIONS, flag, formats, json, list, text } from './options.ts'
 
@@ -109,7 +110,10 @@ kept on disk, where equal flows are one line with a count and the time of the la
 Filters are --endpoint, --name, --address, --port, --protocol and --verdict. Values of one filter are alternatives, and a flow must
 match every filter. --not in front of a filter leaves out what the filter selects. A filter that no flow can match is an error.
 
-On a terminal, equal flows within a minute are one line with a count, and times are relative.`,
+On a terminal, equal flows within a minute are one line with a count, and times are relative.
+
+VERDICT is a value of the JSON fields verdict or kind. A verdict stands for all kinds behind which it is named:
+${verdictLines()}`,
   options: {
     follow: flag(
       'continue with new flows, after the last 20; print the flows on disk only with --kept',
@@ -132,10 +136,7 @@ On a terminal, equal flows within a minute are one line with a count, and times 
       'P',
       'only packets of tcp, udp, sctp, icmp, icmpv6 or a number; dns: DNS decisions',
     ),
-    verdict: list(
-      'VERDICT',
-      'only this verdict (allow, deny, audit, error, event) or this kind (answered, denied, drop ...)',
-    ),
+    verdict: list('VERDICT', 'only flows of this verdict or kind, see VERDICT'),
     not: { ...flag('leave out what the next filter selects'), isRepeated: true },
     output: formats(
       ['json', 'yaml', 'wide', 'compact'],

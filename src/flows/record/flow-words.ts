@@ -1,0 +1,35 @@
+// What the values of the fields `verdict` and `kind` of a flow mean, for people. `flows --verdict` takes each of these words.
+
+import type { FlowKind } from './flow-kinds.ts'
+
+export const VERDICT_WORDS = {
+  allow: 'queries that policy allows',
+  deny: 'queries and packets that were refused',
+  audit:
+    'queries and packets that policy denies, and that audit let pass: the kinds audited and audit',
+  error: 'queries that failed for another reason than policy',
+  event: 'events without a query or packet',
+} as const
+
+export const KIND_WORDS: Readonly<Record<FlowKind, string>> = {
+  forwarded: 'allow: namegate sent the query to a server',
+  answered: 'allow: a server answered the query',
+  denied: 'deny: policy denies the name, or the server that was asked',
+  audited: 'audit: a query that policy denies',
+  'unknown-client': 'deny: no endpoint has the address that sent the query',
+  'interface-mismatch': "deny: the query did not come in by the endpoint's interface",
+  'not-ready': 'error: namegate was not ready when the query came',
+  malformed: 'error: namegate cannot read the query',
+  overloaded: 'error: too many queries were under way',
+  'upstream-failed': 'error: no server answered the query',
+  drop: 'deny: a packet that was dropped',
+  audit: 'audit: a packet that policy denies',
+  'policy-lost': 'event: an endpoint lost its last policy',
+  'expired-use': 'event: an endpoint connected to an address after the TTL of its name',
+}
+
+/** Returns one indented line for each word, with its meaning: first the verdicts, then the kinds. */
+export function verdictLines(): string {
+  const words = Object.entries({ ...VERDICT_WORDS, ...KIND_WORDS, audit: VERDICT_WORDS.audit })
+  return words.map(([word, meaning]) => `  ${word.padEnd(18)}  ${meaning}`).join('\n')
+}
