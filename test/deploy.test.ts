@@ -22,6 +22,9 @@ import { readManifest } from './support/labs/sidecar.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-deploy-'))
 after(() => rmSync(folder, { recursive: true }))
+// The files that people write beside a configuration. Without them no daemon starts.
+mkdirSync(join(folder, 'policies'))
+writeFileSync(join(folder, 'endpoints.yaml'), 'endpoints: []\n')
 
 interface Manifest {
   readonly data?: Readonly<Record<string, string>>

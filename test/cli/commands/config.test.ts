@@ -70,9 +70,15 @@ for (const [reason, file, text, said] of ROWS) {
   })
 }
 
-test('config check names the paths that are not there, which a daemon needs', async () => {
+test('config check reports a path that is not there, as a daemon that starts does', async () => {
   rmSync(join(folder, 'endpoints.yaml'))
+  rmSync(join(folder, 'policies'), { recursive: true })
   const { code, out, err } = await check()
-  assert.equal(code, 0, out)
-  assert.match(err, /endpoints\.yaml is not there.*not checked/)
+  const [policies, endpoints, ...more] = out.trimEnd().split('\n')
+  assert.match(
+    policies ?? '',
+    /namegate\.yaml:1:21: found no file or folder .*policies, expected one/,
+  )
+  assert.match(endpoints ?? '', /namegate\.yaml:2:22: found no file or folder .*endpoints\.yaml,/)
+  assert.deepEqual([more, err, code], [[], '', 2])
 })
