@@ -4,21 +4,16 @@ import { existsSync } from 'node:fs'
 import type { Config, PlacedPath } from '../config/config.ts'
 import { findPolicyFiles } from '../config/files.ts'
 import type { Fault } from '../core/errors.ts'
+import { missingFault } from '../sources/files/settled-files.ts'
 import { readEndpoints, readPolicies, readResources, uniqueFaults } from './policy/read-policies.ts'
 
-export interface CheckedSources {
-  readonly faults: readonly Fault[]
-  /** Configured paths that are not there. They are no faults: the daemon can be on another machine. */
-  readonly missing: readonly string[]
-}
-
-export function checkSources({ policies, endpoints, resources }: Config): CheckedSources {
-  const missing: string[] = []
+/** Returns the faults for which a daemon would refuse to start. */
+export function checkSources({ policies, endpoints, resources }: Config): readonly Fault[] {
+  const missing: Fault[] = []
   const thereOf = (placed: readonly PlacedPath[]): readonly string[] => {
-    const paths = placed.map(({ path }) => path)
-    const absent = paths.filter((path) => !existsSync(path))
-    missing.push(...absent)
-    return paths.filter((path) => !absent.includes(path))
+    const absent = placed.filter(({ path }) => !existsSync(path))
+    missing.push(...absent.map(missingFault))
+    return placed.filter((each) => !absent.includes(each)).map(({ path }) => path)
   }
   const read = [
     readPolicies(thereOf(policies.paths), policies),
@@ -30,6 +25,5 @@ export function checkSources({ policies, endpoints, resources }: Config): Checke
       },
     ),
   ]
-  const faults = read.flatMap((each) => each.faults)
-  return { faults: uniqueFaults(faults), missing }
+  return uniqueFaults([...missing, ...read.flatMap((each) => each.faults)])
 }

@@ -2,7 +2,7 @@
 
 import { CREDENTIALS_VARIABLE } from '../../config/credentials.ts'
 import { configJsonSchema, loadConfig } from '../../config/load.ts'
-import { formatFault, InvalidInputError } from '../../core/errors.ts'
+import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts'
 import {
   EXIT_OK,
   EXIT_USAGE,
@@ -11,7 +11,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { CONFIG_FILES, findConfigFile } from '../config-file.ts'
-import { checkSources, type CheckedSources } from '../config-sources.ts'
+import { checkSources } from '../config-sources.ts'
 
 export function runConfig(read: ParsedArguments, output: CommandOutput): number {
   const [verb, file, ...rest] = read.positionals
@@ -28,12 +28,7 @@ export function runConfig(read: ParsedArguments, output: CommandOutput): number 
 }
 
 function check(file: string, json: boolean, output: CommandOutput): number {
-  const { faults, missing } = checked(file)
-  for (const path of missing) {
-    output.stderr(
-      `namegate: ${path} is not there, so it is not checked: a daemon needs it to start\n`,
-    )
-  }
+  const faults = checked(file)
   if (json) {
     output.stdout(toJson(faults.map(({ position, message }) => ({ ...position, message }))))
   } else if (faults.length === 0) {
@@ -44,12 +39,12 @@ function check(file: string, json: boolean, output: CommandOutput): number {
   return faults.length === 0 ? EXIT_OK : EXIT_USAGE
 }
 
-function checked(file: string): CheckedSources {
+function checked(file: string): readonly Fault[] {
   try {
     // Outside the unit there is no folder, and the names of credentials are not looked up.
     return checkSources(loadConfig(file, process.env[CREDENTIALS_VARIABLE]))
   } catch (error) {
-    if (error instanceof InvalidInputError) return { faults: error.faults, missing: [] }
+    if (error instanceof InvalidInputError) return error.faults
     throw error
   }
 }

@@ -210,7 +210,8 @@ function isEntry(path: string): boolean {
   return statOf(() => lstatSync(path)) !== undefined
 }
 
-function missingFault({ path, position }: PlacedPath): Fault {
+/** Returns the fault of a configured path that is not there. */
+export function missingFault({ path, position }: PlacedPath): Fault {
   const where = `paths are relative to the folder of ${position.file}`
   return { position, message: `found no file or folder ${path}, expected one (${where})` }
 }
