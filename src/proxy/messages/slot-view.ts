@@ -28,12 +28,18 @@ export class SlotView implements HashedQuestion, AnsweredQuery, AskedLabels {
   labelEpoch = 0
   readonly #query = new MessageView()
 
-  /** Returns true if a message is the reply to the query of a taken slot (docs/spec/semantics 4). It can overwrite the fields. */
-  isReply(table: InFlightTable, slot: number, message: MessageView): boolean {
+  /**
+   * Returns true if a message is the reply to the query of a taken slot (docs/spec/semantics 4). If its question has another letter case,
+   * `accept` writes the client's question over it (A15). `accept` can overwrite the fields.
+   */
+  accept(table: InFlightTable, slot: number, message: MessageView): boolean {
     const query = table.view(slot, this.#query)
-    if (questionEchoes(message, query, table.questionEnds[slot]!)) return true
+    const questionEnd = table.questionEnds[slot]!
+    if (questionEchoes(message, query, questionEnd)) return true
     this.read(table, slot)
-    return questionEquals(message, this)
+    if (!questionEquals(message, this)) return false
+    restoreCase(message, query, questionEnd)
+    return true
   }
 
   /** Reads a taken slot. Only well-formed queries are forwarded, so the name follows the header and is not compressed. */
@@ -54,4 +60,15 @@ export class SlotView implements HashedQuestion, AnsweredQuery, AskedLabels {
     const at = start + HEADER_OCTETS
     for (let i = 0; i < this.nameLength; i++) this.name[i] = LOWER[octets[at + i]!]!
   }
+}
+
+/**
+ * Writes the question of `query` over the question of its reply. The names are equal except for case, so each octet keeps its place, and
+ * a compressed name in the records shows the client's case too. A reply without question stays as it is.
+ */
+function restoreCase(reply: MessageView, query: MessageView, questionEnd: number): void {
+  const { octets, offset } = reply
+  if (u16(octets, offset + 4) === 0) return
+  for (let i = HEADER_OCTETS; i < questionEnd; i++)
+    octets[offset + i] = query.octets[query.offset + i]!
 }

@@ -5,7 +5,7 @@
 
 import type { LocalAnswer } from '../../dns/codes.ts'
 import type { Question, QueryView } from '../../dns/query.ts'
-import { HEADER_OCTETS, u16 } from '../../dns/wire.ts'
+import { u16 } from '../../dns/wire.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer, writeTruncated } from '../../dns/reply.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import { OF_OURS, OVER_TCP } from '../messages/client-columns.ts'
@@ -75,12 +75,11 @@ export class Responder {
   }
 
   /**
-   * Answers the client of a slot with the upstream's message. In `message`, the question gets the client's letter case back (A15); the id
-   * changes when the octets are copied. `rcode` is the answer's 12-bit RCODE, which a shortened answer needs.
+   * Answers the client of a slot with the upstream's message, in which only the id changes. `rcode` is the answer's 12-bit RCODE,
+   * which a shortened answer needs. The octets are copied.
    */
   answer(slot: number, message: MessageView, overTcp: boolean, rcode: number): void {
     const { inFlight } = this.#options
-    restoreCase(message, inFlight.view(slot, this.#query), inFlight.questionEnds[slot]!)
     const byUdp = inFlight.transports[slot] !== OVER_TCP
     if (!byUdp || message.length <= this.#limitFor(slot, overTcp)) {
       this.#send(slot, message)
@@ -128,15 +127,4 @@ export class Responder {
     if (inFlight.transports[slot] === OVER_TCP) tcp.reply(channel, message, id)
     else udp[channel]?.send(inFlight, slot, message, id)
   }
-}
-
-/**
- * Writes the question of `query` over the question of its reply. The names are equal except for case, so each octet keeps its place, and
- * a compressed name in the records shows the client's case too. A reply without question stays as it is.
- */
-function restoreCase(reply: MessageView, query: MessageView, questionEnd: number): void {
-  const { octets, offset } = reply
-  if (reply.length < questionEnd || u16(octets, offset + 4) !== 1) return
-  for (let i = HEADER_OCTETS; i < questionEnd; i++)
-    octets[offset + i] = query.octets[query.offset + i]!
 }

@@ -254,7 +254,7 @@ export class Upstream {
       return
     }
     const slot = this.waits.slotOf(wait)
-    if (!this.#view.isReply(this.inFlight, slot, message)) {
+    if (!this.#view.accept(this.inFlight, slot, message)) {
       this.counters.mismatched++
       this.attempts.repeatOverTcp(wait)
       return

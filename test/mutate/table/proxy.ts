@@ -15,7 +15,7 @@ const UNKNOWN = ['test/proxy/pipeline/unknown-clients.test.ts', 'test/scenarios/
 
 export const PROXY: readonly Mutation[] = [
   ...inFile('src/proxy/upstream/upstream.ts', REPLIES, [
-    ['if (!this.#view.isReply(this.inFlight, slot, message)) {', 'if (message.length < 12) {'],
+    ['if (!this.#view.accept(this.inFlight, slot, message)) {', 'if (message.length < 12) {'],
     ['      this.attempts.repeatOverTcp(wait)\n      return', '      return'],
     [
       'if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false',
