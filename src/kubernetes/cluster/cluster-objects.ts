@@ -6,10 +6,11 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { ReceivedObjects } from '../../sources/config-sources.ts'
 import { objectKind, objectName } from '../../core/object-names.ts'
-import { ClusterPods, namespaceObject, type ClusterPodsOptions } from './cluster-pods.ts'
+import { ClusterPods, type ClusterPodsOptions } from './cluster-pods.ts'
 import { ClusterPolicies, type ClusterPoliciesOptions } from './cluster-policies.ts'
 import type { Collection } from '../reflector/collections.ts'
 import type { KeptObjects } from './kept-objects.ts'
+import { namespaceObject, Namespaces } from './namespaces.ts'
 import type { KubernetesObject } from '../reflector/objects.ts'
 import { PLACEMENT, type Placement } from './placements.ts'
 
@@ -41,6 +42,7 @@ export interface CollectionCounts {
 export class ClusterObjects {
   readonly pods: ClusterPods
   readonly #options: ClusterObjectsOptions
+  readonly #namespaces: Namespaces
   readonly #policies = new Map<string, ClusterPolicies>()
   /** Kinds that were listed or kept, or that the server does not have or does not show. */
   readonly #settled = new Set<string>()
@@ -49,11 +51,15 @@ export class ClusterObjects {
   #since: number | undefined
 
   constructor(options: ClusterObjectsOptions) {
-    const { collections } = options
+    const { collections, kept } = options
     this.#options = options
+    this.#namespaces = new Namespaces(
+      collections.some(({ kind }) => kind === 'Namespace'),
+      kept,
+    )
     this.pods = new ClusterPods({
       ...options,
-      readsNamespaces: collections.some(({ kind }) => kind === 'Namespace'),
+      namespaces: this.#namespaces,
       onLook: () => this.#flush(),
     })
     for (const collection of collections) {
@@ -71,7 +77,7 @@ export class ClusterObjects {
     if (policies !== undefined) {
       return { objects: policies.count, faulty: policies.faultyCount, held: policies.hold.held }
     }
-    const objects = kind === 'Pod' ? this.pods.count : this.pods.namespaceCount
+    const objects = kind === 'Pod' ? this.pods.count : this.#namespaces.count
     return { objects, faulty: 0, held: 0 }
   }
 
@@ -171,21 +177,30 @@ export class ClusterObjects {
   #set(kind: string, name: string, object: KubernetesObject): void {
     if (kind === 'Pod') this.pods.set(name, object)
     else if (kind === PLACEMENT) this.pods.restorePlacement(object)
-    else if (kind === 'Namespace') this.pods.setNamespace(object)
+    else if (kind === 'Namespace') this.#setNamespace(object)
     else this.#policies.get(kind)?.set(name, object)
   }
 
   #remove({ kind }: Collection, name: string): void {
     if (kind === 'Pod') this.pods.remove(name)
-    else if (kind === 'Namespace') this.pods.removeNamespace(name.slice(namespaceObject('').length))
+    else if (kind === 'Namespace') this.#removeNamespace(name.slice(namespaceObject('').length))
     else this.#policies.get(kind)?.remove(name)
     this.#schedule()
+  }
+
+  #setNamespace(object: KubernetesObject): void {
+    if (this.#namespaces.set(object)) this.pods.namespaceChanged(object.metadata.name)
+  }
+
+  /** Pods of a removed namespace keep its labels, because the pods are removed one by one. */
+  #removeNamespace(name: string): void {
+    if (!this.pods.hasNamespace(name)) this.#namespaces.remove(name)
   }
 
   /** The names of the known objects of a collection, without policies that wait for their removal. */
   #namesOf({ kind }: Collection): readonly string[] {
     if (kind === 'Pod') return this.pods.names()
-    if (kind === 'Namespace') return this.pods.namespaceNames()
+    if (kind === 'Namespace') return this.#namespaces.names()
     return this.#policies.get(kind)?.names() ?? []
   }
 

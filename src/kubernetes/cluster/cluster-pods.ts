@@ -1,13 +1,13 @@
-// Holds the pods of this node and the namespaces, and makes an endpoint of each pod. A removed pod goes at once. A pod whose interface does
+// Holds the pods of this node, and makes an endpoint of each pod. A removed pod goes at once. A pod whose interface does
 // not exist yet is looked at again until it does.
 
 import type { Clock, Timer } from '../../core/clock.ts'
 import { formatPrefix, type Prefix } from '../../core/ip.ts'
 import type { EndpointRecord } from '../../endpoints/file.ts'
 import type { ReceivedItems } from '../../sources/files/given-items.ts'
-import { objectName } from '../../core/object-names.ts'
 import type { KeptObjects } from './kept-objects.ts'
 import type { KubernetesObject } from '../reflector/objects.ts'
+import type { Namespaces } from './namespaces.ts'
 import { Placements, podObject, type Placement } from './placements.ts'
 import {
   endpointOf,
@@ -21,16 +21,13 @@ import {
 export interface ClusterPodsOptions {
   readonly clock: Clock
   readonly clusterName: string
-  /** False if the collection of namespaces is not read. Then pods have no labels of their namespace. */
-  readonly readsNamespaces: boolean
+  readonly namespaces: Namespaces
   readonly kept: KeptObjects | undefined
   /** The interface of this node behind which an address is. Undefined while there is none. */
   readonly interfaceOf: (address: Prefix) => string | undefined
   /** Called when an interface may have appeared. */
   readonly onLook: () => void
 }
-
-type Labels = Readonly<Record<string, string>>
 
 /** How often, in milliseconds, namegate looks for the interface of a pod that has none. */
 const INTERFACE_LOOK_MS = 250
@@ -40,8 +37,6 @@ export class ClusterPods {
   readonly #pods = new Map<string, Pod>()
   /** What namegate reads of each pod, as JSON. */
   readonly #texts = new Map<string, string>()
-  /** The labels of each namespace. */
-  readonly #namespaces = new Map<string, Labels>()
   readonly #leftOut = new Map<string, LeftOut>()
   /** Pods whose endpoint may differ from the one in force. */
   readonly #touched = new Set<string>()
@@ -57,10 +52,6 @@ export class ClusterPods {
     return this.#pods.size
   }
 
-  get namespaceCount(): number {
-    return this.#namespaces.size
-  }
-
   /** How many pods are not endpoints, by reason. */
   get leftOut(): ReadonlyMap<LeftOut, number> {
     const counts = new Map<LeftOut, number>()
@@ -70,10 +61,6 @@ export class ClusterPods {
 
   names(): readonly string[] {
     return [...this.#pods.keys()]
-  }
-
-  namespaceNames(): readonly string[] {
-    return [...this.#namespaces.keys()].map(namespaceObject)
   }
 
   set(name: string, object: KubernetesObject): void {
@@ -94,16 +81,13 @@ export class ClusterPods {
     this.#touched.add(name)
   }
 
-  setNamespace({ metadata }: KubernetesObject): void {
-    const { name, uid, labels = {} } = metadata
-    const before = this.#namespaces.get(name)
-    this.#namespaces.set(name, labels)
-    this.#options.kept?.keep(
-      namespaceObject(name),
-      JSON.stringify({ metadata: { name, uid, labels } }),
-    )
-    if (before !== undefined && sameLabels(before, labels)) return
+  /** Notes that the labels of a namespace changed. */
+  namespaceChanged(name: string): void {
     for (const [object, pod] of this.#pods) if (pod.namespace === name) this.#touched.add(object)
+  }
+
+  hasNamespace(name: string): boolean {
+    return [...this.#pods.values()].some(({ namespace }) => namespace === name)
   }
 
   /** Notes where the network plugin put a pod. The pod may not be known yet. */
@@ -130,13 +114,6 @@ export class ClusterPods {
     return this.#leftOut.get(object)
   }
 
-  /** Pods of a removed namespace keep its labels, because the pods are removed one by one. */
-  removeNamespace(name: string): void {
-    if ([...this.#pods.values()].some(({ namespace }) => namespace === name)) return
-    this.#namespaces.delete(name)
-    this.#options.kept?.keep(namespaceObject(name), undefined)
-  }
-
   /** Returns the endpoints of the pods that changed since the last call. `undefined`: the endpoint is gone. */
   takeChanges(): ReadonlyMap<string, ReceivedItems<EndpointRecord> | undefined> {
     const changes = new Map<string, ReceivedItems<EndpointRecord> | undefined>()
@@ -157,8 +134,8 @@ export class ClusterPods {
   }
 
   #endpointOf(pod: Pod, object: string): PodEndpoint {
-    const { clusterName, interfaceOf, readsNamespaces } = this.#options
-    const namespaceLabels = readsNamespaces ? this.#namespaces.get(pod.namespace) : {}
+    const { clusterName, interfaceOf, namespaces } = this.#options
+    const namespaceLabels = namespaces.labelsOf(pod.namespace)
     const placement = this.#placements.of(object, pod.uid)
     return endpointOf(pod, { placement, namespaceLabels, clusterName, interfaceOf }, object)
   }
@@ -176,15 +153,6 @@ export class ClusterPods {
     for (const why of this.#leftOut.values()) if (why === 'no-interface') return true
     return false
   }
-}
-
-export function namespaceObject(name: string): string {
-  return objectName('Namespace', undefined, name)
-}
-
-function sameLabels(a: Labels, b: Labels): boolean {
-  const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key])
 }
 
 function received({
