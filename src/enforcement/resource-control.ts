@@ -1,11 +1,12 @@
 // ResourceControl turns resources into facts. A resource gives labels to addresses and prefixes that no endpoint of this node has. The
 // resource files deliver their whole list. ResourceControl applies the difference to the list before, and an unchanged record costs
-// one comparison. The admin API sets and removes single resources. The sources make sure that each name belongs to one resource.
+// one comparison. The admin API sets and removes single resources. The sources make sure that each name belongs to one resource. A second
+// ResourceControl has the peers, which are pods of other nodes.
 
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import { difference } from '../core/tables/list-difference.ts'
-import { OWNER_RESOURCE } from '../ipcache/facts.ts'
+import { OWNER_RESOURCE, type OWNER_PEER } from '../ipcache/facts.ts'
 import { ConfigFacts } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
 
@@ -18,6 +19,7 @@ export interface Resource {
 
 export class ResourceControl {
   readonly #facts: ConfigFacts
+  readonly #owner: number
   /** The resources in force, by name. */
   readonly #known = new Map<string, Resource>()
   /** The resources of the files, in the order of the files. */
@@ -25,8 +27,16 @@ export class ResourceControl {
   #addresses = 0
   #changes = 0
 
-  constructor(options: { readonly core: CoreState }) {
-    this.#facts = new ConfigFacts(options)
+  /** `owner`: the kind of the facts. */
+  constructor({
+    core,
+    owner = OWNER_RESOURCE,
+  }: {
+    readonly core: CoreState
+    readonly owner?: typeof OWNER_RESOURCE | typeof OWNER_PEER
+  }) {
+    this.#facts = new ConfigFacts({ core })
+    this.#owner = owner
   }
 
   /** The resources in force. */
@@ -73,7 +83,7 @@ export class ResourceControl {
     if (before !== undefined && sameMeaning(before, resource)) return true
     this.#addresses += addresses.length - (before?.addresses.length ?? 0)
     const wanted = addresses.map((prefix) => ({ prefix, labels }))
-    return this.#facts.replace(OWNER_RESOURCE, name, wanted)
+    return this.#facts.replace(this.#owner, name, wanted)
   }
 
   /** Removes a resource. The caller then runs the transition. */
@@ -81,7 +91,7 @@ export class ResourceControl {
     this.#addresses -= this.#known.get(name)?.addresses.length ?? 0
     this.#known.delete(name)
     this.#changes++
-    this.#facts.replace(OWNER_RESOURCE, name, [])
+    this.#facts.replace(this.#owner, name, [])
   }
 }
 

@@ -19,8 +19,8 @@ import {
   OWNER_ENDPOINT,
   OWNER_NAME,
   OWNER_NODE,
+  OWNER_PEER,
   OWNER_POLICY,
-  OWNER_RESOURCE,
 } from './facts.ts'
 import type { PrefixTable } from './prefix-table.ts'
 
@@ -117,7 +117,7 @@ export interface Merged {
 
 /**
  * Returns the union of the labels of a prefix's facts. `first` is the first fact. If two owners give the same key different values, the
- * kind that comes first in OWNER_KINDS wins. Between owners of one kind, the owner with the smaller text wins. Facts of names and policies
+ * kind that comes first in OWNER_KINDS wins. A peer gives no labels to an address of the node or of an endpoint. Between owners of one kind, the owner with the smaller text wins. Facts of names and policies
  * cannot conflict, because the key of a fqdn or cidr label is the whole label.
  */
 export function mergeFacts(
@@ -159,11 +159,14 @@ function mergeByKey(
   sets: LabelSets,
   ownerText: (kind: number, owner: number) => string,
 ): Merged {
-  const ordered: { readonly kind: number; readonly text: string; readonly set: number }[] = []
+  let ordered: { readonly kind: number; readonly text: string; readonly set: number }[] = []
   for (let fact = first; fact !== 0; fact = facts.next[fact]!) {
     const kind = facts.kind[fact]!
     ordered.push({ kind, text: ownerText(kind, facts.owner[fact]!), set: facts.set[fact]! })
   }
+  // A pod of another node gives no labels to an address of this node.
+  const isOfNode = ordered.some(({ kind }) => kind <= OWNER_ENDPOINT)
+  if (isOfNode) ordered = ordered.filter(({ kind }) => kind !== OWNER_PEER)
   ordered.sort((a, b) => a.kind - b.kind || (a.text < b.text ? -1 : a.text > b.text ? 1 : 0))
   const byKey = new Map<string, Label>()
   let conflicts = 0
@@ -179,7 +182,7 @@ function mergeByKey(
 
 /**
  * Returns the class of a prefix: HOST, ENDPOINT_CLASS, RESOURCE_CLASS or a class of the world. If the prefix has facts of the node, an
- * endpoint or a resource, the first of these kinds decides. If it has none, its container decides. `around`: the row of the container, 0
+ * endpoint, a resource or a peer, the first of these kinds decides. If it has none, its container decides. `around`: the row of the container, 0
  * without one.
  */
 export function classOf(
@@ -194,7 +197,7 @@ export function classOf(
   }
   if (kind === OWNER_NODE) return HOST
   if (kind === OWNER_ENDPOINT) return ENDPOINT_CLASS
-  if (kind === OWNER_RESOURCE) return RESOURCE_CLASS
+  if (kind <= OWNER_PEER) return RESOURCE_CLASS
   const inherited = identity(prefixes.addressClass[around]!)
   return isKnownClass(inherited) ? inherited : worldOf(prefixes.family(row))
 }

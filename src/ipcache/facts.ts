@@ -7,15 +7,25 @@ import { RowLists } from '../core/tables/row-lists.ts'
 import { Slots } from '../core/tables/slots.ts'
 
 /** The order is the precedence. If two owners give the same key different values, the earlier kind wins (docs/spec/semantics 3). */
-export const OWNER_KINDS = ['node', 'endpoint', 'resource', 'name', 'policy', 'restored'] as const
+export const OWNER_KINDS = [
+  'node',
+  'endpoint',
+  'resource',
+  'peer',
+  'name',
+  'policy',
+  'restored',
+] as const
 export type OwnerKind = (typeof OWNER_KINDS)[number]
 
 export const OWNER_NODE = 0
 export const OWNER_ENDPOINT = 1
 export const OWNER_RESOURCE = 2
-export const OWNER_NAME = 3
-export const OWNER_POLICY = 4
-export const OWNER_RESTORED = 5
+/** A pod of another node. */
+export const OWNER_PEER = 3
+export const OWNER_NAME = 4
+export const OWNER_POLICY = 5
+export const OWNER_RESTORED = 6
 
 export class Facts {
   readonly slots: Slots

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LabelSets } from '../../src/core/labels.ts'
-import { Facts, OWNER_NAME, OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
+import {
+  Facts,
+  OWNER_ENDPOINT,
+  OWNER_NAME,
+  OWNER_PEER,
+  OWNER_RESOURCE,
+} from '../../src/ipcache/facts.ts'
 import { mergeFacts } from '../../src/ipcache/derive.ts'
 
 interface Row {
@@ -41,6 +47,26 @@ test('mergeFacts gives the labels of all owners, of each key the first one’s',
         [OWNER_RESOURCE, 'a', ['k8s:app=x']],
       ],
       labels: ['fqdn:a.test', 'k8s:app=x'],
+      conflicts: 0,
+    },
+    {
+      reason: 'a peer has labels like a resource',
+      owners: [
+        [OWNER_PEER, 'a', ['k8s:app=x', 'k8s:tier=y']],
+        [OWNER_RESOURCE, 'b', ['k8s:app=z']],
+      ],
+      labels: ['k8s:app=z', 'k8s:tier=y'],
+      conflicts: 1,
+    },
+    {
+      reason:
+        'an endpoint of this node has its address alone, also when a pod of another node claims it',
+      owners: [
+        [OWNER_PEER, 'a', ['k8s:app=x', 'k8s:tier=y']],
+        [OWNER_ENDPOINT, 'b', ['k8s:app=z']],
+        [OWNER_NAME, 'n', ['fqdn:a.test']],
+      ],
+      labels: ['fqdn:a.test', 'k8s:app=z'],
       conflicts: 0,
     },
     {
