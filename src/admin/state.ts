@@ -99,8 +99,8 @@ export interface ClusterView {
   readonly collections: NonNullable<StatusShape['kubernetes']>['collections']
   /** Pods of this node that are no endpoints, by reason. */
   readonly leftOut: ReadonlyMap<string, number>
-  /** Why this node does not know pods of other nodes. Empty if it knows them all. */
-  readonly unknownPods: string
+  /** Why this node does not know pods of other nodes, and the namespaces whose pods it knows. An empty reason: it knows them all. */
+  readonly unknownPods: { readonly reason: string; readonly except: readonly string[] }
   /** Sentences about what an operator should know. */
   readonly warnings: readonly string[]
   /** Removes the policies that are held. Returns how many. */

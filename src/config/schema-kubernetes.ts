@@ -71,7 +71,7 @@ export const kubernetes = section(
       }),
     peers: oneOf(['none', 'watch'], {
       default: 'none',
-      doc: 'pods of other nodes: none = unknown. namegate does not support watch yet',
+      doc: 'pods of other nodes: none = unknown; watch = known, up to limits.peers, so that rules that select pods hold for them',
     }),
     spread: duration({
       default: '60s',
@@ -86,8 +86,8 @@ export const kubernetes = section(
     { 'cluster-name': clusterName, 'mass-removal': removal, spread, collections, ...keys },
     context,
   ) => {
-    if (keys.peers === 'watch') {
-      context.addIssue(faultAt(['peers'], 'found watch, which is not supported yet: expected none'))
+    if (keys.peers === 'watch' && !collections.includes('pods')) {
+      context.addIssue(faultAt(['peers'], 'found watch, which needs pods among collections'))
     }
     return {
       ...keys,

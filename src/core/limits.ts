@@ -110,6 +110,12 @@ export const LIMITS = {
   selectors: count(200_000, 'selectors of all policies', REFUSED),
   endpoints: count(10_000, 'endpoints', REFUSED),
   resources: count(200_000, 'external resources', REFUSED),
+  peers: count(
+    20_000,
+    'pods of other nodes that namegate knows (`kubernetes.peers: watch`)',
+    'leaves out the pods that come later',
+    { max: 200_000 },
+  ),
   'policy-entries': count(
     16_384,
     'policy-map entries per endpoint',
@@ -234,6 +240,7 @@ export function makeLimits(overrides: Partial<Limits> = {}): Limits {
     selectors: value('selectors'),
     endpoints: value('endpoints'),
     resources: value('resources'),
+    peers: value('peers'),
     'policy-entries': value('policy-entries'),
     'connections-per-endpoint': value('connections-per-endpoint'),
     connections: value('connections'),

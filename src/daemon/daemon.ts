@@ -10,6 +10,7 @@ import type { CoreState } from '../enforcement/core-state.ts'
 import { EndpointControl } from '../enforcement/endpoint-control.ts'
 import { FlowRing } from '../flows/record/flow-ring.ts'
 import { EmptyDenies } from '../enforcement/empty-denies.ts'
+import { OWNER_PEER } from '../ipcache/facts.ts'
 import { Housekeeping } from '../reconcile/housekeeping.ts'
 import { FlowBegins, packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
@@ -53,7 +54,8 @@ import { systemRandom } from '../core/random.ts'
 import type { Readiness } from '../proxy/upstream/probes.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
-import { ConfigSources, type ReceivedObjects } from '../sources/config-sources.ts'
+import { ConfigSources } from '../sources/config-sources.ts'
+import type { ReceivedObjects } from '../sources/files/given-items.ts'
 import { nodeAddresses } from '../config/machine.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -172,7 +174,7 @@ export class Daemon {
   }
 
   #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
-    const { config, clock, policies, endpoints, resources, audit, flows } = this
+    const { config, clock, core, policies, endpoints, resources, audit, flows } = this
     const log = this.#log
     return new ConfigSources({
       config,
@@ -181,6 +183,7 @@ export class Daemon {
       policies,
       endpoints,
       resources,
+      peers: new ResourceControl({ core, owner: OWNER_PEER }),
       resourceKeeper,
       fileKeeper: this.#persistence.fileKeeper,
       audit,

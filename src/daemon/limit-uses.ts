@@ -14,6 +14,10 @@ export interface LimitSources extends Pick<MetricsSources, 'core'> {
   readonly config: Pick<Config, 'limits'>
   readonly endpoints: { readonly registry: EndpointRegistry }
   readonly resources: Pick<ResourceControl, 'count'>
+  /** Undefined without a cluster. */
+  readonly cluster?:
+    | { readonly objects: { readonly peers: Readonly<Record<'count' | 'refusals', number>> } }
+    | undefined
   /** How often the admin API refused a resource at the bound. Too many resources in files are a fault, not a hit. */
   readonly sources: { readonly apiResources: { readonly refusals: number } }
   readonly proxy: Pick<MetricsSources['proxy'], 'listeners' | 'responder' | 'upstream'>
@@ -36,6 +40,7 @@ export function limitUses(daemon: LimitSources, flowFiles?: FlowFiles): readonly
   const { upstream, responder, listeners } = proxy
   const tcp = listeners.tcp.counters
   const { registry } = endpoints
+  const peers = daemon.cluster?.objects.peers
   const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
     return { limit, use, bound: config.limits[limit], hits }
   }
@@ -55,6 +60,7 @@ export function limitUses(daemon: LimitSources, flowFiles?: FlowFiles): readonly
     row('selectors', selectors.size, 0),
     row('endpoints', registry.size, 0),
     row('resources', resources.count, sources.apiResources.refusals),
+    row('peers', peers?.count ?? 0, peers?.refusals ?? 0),
     row('policy-entries', entries, policyMaps.overflows),
     row('connections-per-endpoint', open?.most, hits('connections_over_limit', 'flows_over_share')),
     row('connections', open?.all, hits('connections_table_full', 'flows_table_full')),

@@ -7,7 +7,7 @@ import { InvalidInputError } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
-import type { ReceivedObjects } from '../sources/config-sources.ts'
+import type { ReceivedObjects } from '../sources/files/given-items.ts'
 import type { TextKeeper } from '../sources/files/last-good-texts.ts'
 import { policyObjectReader } from '../sources/files/policy-files.ts'
 import { RandomPool, systemRandom } from '../core/random.ts'
@@ -39,6 +39,7 @@ export async function loadCluster(config: Config, log: Log): Promise<OpenCluster
   return ({ clock, keeper, onChange }) =>
     new Cluster({
       config: kubernetes,
+      peersMax: config.limits.peers,
       clock,
       log,
       random: new RandomPool(systemRandom),

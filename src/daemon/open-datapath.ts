@@ -1,7 +1,7 @@
 // Opens the datapath that the config names, with its bounds. If that kind is not available, openDatapath throws an error that names the
 // remedy, and uses no other kind. refuseTaken refuses interfaces on which another daemon has its programs.
 
-import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
+import { givenPrefixesMax } from '../enforcement/config-bounds.ts'
 import type { Config } from '../config/config.ts'
 import { UnavailableError } from '../core/errors.ts'
 import type { Datapath } from '../datapath/datapath.ts'
@@ -22,7 +22,7 @@ export function openDatapath(config: Config): Datapath {
     udpIdleMs: dns.udpIdleMs,
   }
   const bounds = {
-    prefixesMax: limits.pairs + configuredPrefixesMax(limits),
+    prefixesMax: limits.pairs + givenPrefixesMax(config),
     policyEntriesMax: limits['policy-entries'] * POLICY_MAPS_FULL,
   }
   switch (datapath.kind) {

@@ -10,7 +10,7 @@ import {
   NO_AUDIT_SETTINGS,
   type AuditSettings,
 } from '../enforcement/audit-control.ts'
-import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
+import { givenPrefixesMax } from '../enforcement/config-bounds.ts'
 import { CoreState } from '../enforcement/core-state.ts'
 import type { Persistence } from '../restore/persistence.ts'
 import { PolicyControl } from '../enforcement/policy-control.ts'
@@ -83,7 +83,7 @@ export function makeCore({ config, persistence, ...parts }: CoreParts): CoreStat
       dynamicIdentities: limits['dynamic-identities'],
       dynamicIdentitiesPerEndpoint: limits['dynamic-identities-per-endpoint'],
       policyEntries: limits['policy-entries'],
-      configuredPrefixes: configuredPrefixesMax(limits),
+      configuredPrefixes: givenPrefixesMax(config),
     },
     graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
     learning,

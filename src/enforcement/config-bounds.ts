@@ -21,6 +21,24 @@ export function configuredPrefixesMax(limits: {
   return 2 * limits.selectors + limits.resources
 }
 
+/** The room of the prefix table besides learned addresses: for configuration, and for pods of other nodes if namegate reads them. */
+export function givenPrefixesMax({ limits, kubernetes }: PrefixSettings): number {
+  const peers = kubernetes?.peers === 'watch' ? ADDRESSES_PER_PEER * limits.peers : 0
+  return configuredPrefixesMax(limits) + peers
+}
+
+interface PrefixSettings {
+  readonly limits: {
+    readonly selectors: number
+    readonly resources: number
+    readonly peers: number
+  }
+  readonly kubernetes?: { readonly peers: 'none' | 'watch' } | undefined
+}
+
+/** A pod has at most one address of each family. */
+const ADDRESSES_PER_PEER = 2
+
 /** The bounds of configuration, from the keys under `limits`. */
 export interface ConfigBounds {
   readonly selectors: number

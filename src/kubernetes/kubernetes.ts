@@ -5,10 +5,11 @@ import type { Clock } from '../core/clock.ts'
 import type { RandomPool } from '../core/random.ts'
 import { isMapping } from '../documents/source-document.ts'
 import type { Config } from '../config/config.ts'
-import type { ReceivedObjects } from '../sources/config-sources.ts'
+import type { ReceivedObjects } from '../sources/files/given-items.ts'
 import type { Log } from '../telemetry/log.ts'
 import { ClusterObjects, type ClusterObjectsOptions } from './cluster/cluster-objects.ts'
 import { BADNESS, warningsOf, type CollectionStatus } from './collection-status.ts'
+import { unknownPodsOf, type UnknownPods } from './unknown-pods.ts'
 import { targetsOf, type Collection, type Target } from './reflector/collections.ts'
 import type { CollectionState } from './reflector/collection-events.ts'
 import type { ApiPort } from './connection/api-port.ts'
@@ -31,6 +32,8 @@ export interface KubernetesOptions {
   readonly api: ApiPort & { close(): void }
   /** The address of the server, for views. */
   readonly server: string
+  /** `limits.peers`. */
+  readonly peersMax: number
   /** The name of this node in the cluster. */
   readonly node: string
   /** Keeps the objects over restarts. Undefined: a start without the server has no objects. */
@@ -69,7 +72,8 @@ export class Kubernetes {
 
   constructor(options: KubernetesOptions) {
     const { config, keeper, node } = options
-    const targets = targetsOf({ ...config, names: config.collections, node })
+    const names = [...config.collections, ...(config.peers === 'watch' ? ['peers'] : [])]
+    const targets = targetsOf({ ...config, names, node })
     this.#options = options
     this.server = options.server
     this.times = new EnforcementTimes(options.clock)
@@ -128,9 +132,11 @@ export class Kubernetes {
     return this.collections.flatMap(warningsOf)
   }
 
-  /** Why this node does not know pods of other nodes. Empty if it knows them all. */
-  get unknownPods(): string {
-    return 'this node does not know the pods of other nodes (kubernetes.peers is none)'
+  get unknownPods(): UnknownPods {
+    const { config } = this.#options
+    const { count, waiting } = this.objects.peers
+    const parts = this.#parts.filter(({ target }) => target.collection.kind === 'Peer')
+    return unknownPodsOf({ ...config, count, waiting, parts })
   }
 
   /** Pods of this node that are no endpoints, by reason. */

@@ -191,7 +191,7 @@ export interface GateConfig {
         namespaces?: readonly string[] | undefined
         /** Cluster of the pods, in their label io.cilium.k8s.policy.cluster (default default). */
         'cluster-name'?: string | undefined
-        /** Pods of other nodes: none = unknown. namegate does not support watch yet (default none). */
+        /** Pods of other nodes: none = unknown; watch = known, up to limits.peers, so that rules that select pods hold for them (default none). */
         peers?: 'none' | 'watch' | undefined
         /** Time over which lists are spread after an outage, so that the nodes of a cluster do not all ask at once (default 60s). */
         spread?: Duration | undefined

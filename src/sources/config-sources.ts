@@ -7,14 +7,14 @@ import type { Auditable, AuditControl } from '../enforcement/audit-control.ts'
 import type { EndpointControl, EndpointRecord } from '../enforcement/endpoint-control.ts'
 import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
+import type { Resource, ResourceControl } from '../enforcement/resource-control.ts'
 import type { EndpointRecord as FileRecord } from '../endpoints/file.ts'
 import type { ResourceRecord } from '../endpoints/resources.ts'
-import type { Policy } from '../policy/rule.ts'
 import type { ApiResources, ResourceChange } from './api-resources.ts'
 import { ConfigFiles, type ConfigFilesOptions } from './files/config-files.ts'
 import { FileWatcher } from './files/file-watcher.ts'
 import { readingOf, type PolicyFile } from './files/policy-files.ts'
-import type { ReceivedItems } from './files/given-items.ts'
+import type { ReceivedObjects } from './files/given-items.ts'
 import { reportLostPolicies } from './lost-policies.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import type { OnSilence, SourceAges } from './source-ages.ts'
@@ -27,6 +27,8 @@ export interface ConfigSourcesOptions extends Omit<
 > {
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
+  /** The pods of other nodes. */
+  readonly peers: ResourceControl
   readonly audit: AuditControl
   readonly flows: FlowRing
   /** Called when sources become silent (`sources.max-age`), and when all are reachable again. */
@@ -35,12 +37,6 @@ export interface ConfigSourcesOptions extends Omit<
   readonly onApplied: () => void
   /** Called when a change of external resources only is in force. */
   readonly onResources: () => void
-}
-
-/** Versions of a cluster's objects by name (core/object-names.ts). `undefined`: the object is gone. */
-export interface ReceivedObjects {
-  readonly policies: ReadonlyMap<string, ReceivedItems<Policy> | undefined>
-  readonly endpoints: ReadonlyMap<string, ReceivedItems<FileRecord> | undefined>
 }
 
 export class ConfigSources {
@@ -171,12 +167,20 @@ export class ConfigSources {
    * Puts versions of a cluster's objects in force. An object with faults keeps its last version, and an object that contradicts a file is
    * held. Before the start, the objects are put in force together with the files.
    */
-  receive({ policies, endpoints }: ReceivedObjects): void {
+  receive({ policies, endpoints, peers }: ReceivedObjects): void {
+    for (const [name, peer] of peers) this.#setPeer(name, peer)
+    if (peers.size > 0 && this.#started) this.#options.onResources()
     const changed = [
       this.#files.policies.receive(policies),
       this.#files.endpoints.receive(endpoints),
     ].includes(true)
     if (changed && this.#started) this.#applyChange()
+  }
+
+  #setPeer(name: string, peer: Resource | undefined): void {
+    const { peers, policies } = this.#options
+    if (peer === undefined) peers.remove(name)
+    else peers.set({ ...peer, labels: policies.identityLabels.of(peer.labels) })
   }
 
   start(): void {

@@ -10,13 +10,13 @@ import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const WHY = 'the pods are far away'
 
-function clusterOf(unknownPods: string): ClusterView {
+function clusterOf(reason: string, except: readonly string[] = []): ClusterView {
   return {
     server: 'https://192.0.2.1',
     version: 'v1.36.4',
     collections: [],
     leftOut: new Map(),
-    unknownPods,
+    unknownPods: { reason, except },
     warnings: [],
     accept: () => 0,
     place: () => {},
@@ -68,6 +68,26 @@ for (const [why, rules, allows, denies] of ROWS) {
     assert.deepEqual(found, expected)
   })
 }
+
+test('policiesOfUnknownPods leaves out rules that select pods of known namespaces only', () => {
+  const key = 'k8s:io.kubernetes.pod.namespace'
+  const labels = (value: string): string =>
+    `egress: [{ toEndpoints: [{ matchLabels: { "${key}": ${value} } }] }]`
+  const one = (operator: string, values: string): string =>
+    `egress: [{ toEndpoints: [{ matchExpressions: [{ key: "${key}", operator: ${operator}, values: [${values}] }] }] }]`
+  const node = nodeWith(
+    labels('shop'),
+    labels('far'),
+    one('In', 'shop, lab'),
+    one('In', 'shop, far'),
+    one('NotIn', 'shop'),
+  )
+  const { state } = mkAdmin(node, { cluster: clusterOf(WHY, ['shop', 'lab']) })
+  assert.deepEqual(
+    policiesOfUnknownPods(state).map(({ policy }) => policy),
+    ['policy-1', 'policy-3', 'policy-4'],
+  )
+})
 
 test('statusView names the policies whose rules do not hold for unknown pods', () => {
   const allowing = Array.from({ length: 6 }, () => `egress: [{ ${DB} }]`)

@@ -83,6 +83,7 @@ class Subject {
           api: SILENT_API,
           server: '',
           node: 'n',
+          peersMax: config.limits.peers,
           keeper: undefined,
           parsePolicy: (document, name) => {
             const { policies: items, faults } = loadPolicyObjects(document, name)

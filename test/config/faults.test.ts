@@ -24,9 +24,9 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['3:5: unknown key dns.hold.on_limit; did you mean "on-limit"?'],
   ],
   [
-    'peers of other nodes, which are not known yet',
-    'kubernetes: { peers: watch }\n',
-    ['1:22: kubernetes.peers: found watch, which is not supported yet: expected none'],
+    'pods of other nodes, without those of this node',
+    'kubernetes: { peers: watch, collections: [namespaces] }\n',
+    ['1:22: kubernetes.peers: found watch, which needs pods among collections'],
   ],
   [
     'a share that is none',

@@ -18,6 +18,7 @@ test('LIMITS has every bound of docs/spec/semantics 6 with its default', () => {
     selectors: 200_000,
     endpoints: 10_000,
     resources: 200_000,
+    peers: 20_000,
     'policy-entries': 16_384,
     'connections-per-endpoint': 65_536,
     connections: 524_288,

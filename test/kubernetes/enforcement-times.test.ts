@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EnforcementTimes } from '../../src/kubernetes/cluster/enforcement-times.ts'
 import type { Histogram } from '../../src/core/tables/histogram.ts'
-import type { ReceivedObjects } from '../../src/sources/config-sources.ts'
+import type { ReceivedObjects } from '../../src/sources/files/given-items.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { ApiModel } from '../support/kubernetes/api-model.ts'
 import { MemoryApi } from '../support/kubernetes/memory-api.ts'
@@ -12,8 +12,16 @@ import { withLab } from '../support/labs/daemon-lab.ts'
 import { readExposition } from '../support/nodes/metrics.ts'
 
 const NONE = new Map<string, undefined>()
-const POD: ReceivedObjects = { policies: NONE, endpoints: new Map([['pod', undefined]]) }
-const POLICY: ReceivedObjects = { policies: new Map([['policy', undefined]]), endpoints: NONE }
+const POD: ReceivedObjects = {
+  policies: NONE,
+  endpoints: new Map([['pod', undefined]]),
+  peers: NONE,
+}
+const POLICY: ReceivedObjects = {
+  policies: new Map([['policy', undefined]]),
+  endpoints: NONE,
+  peers: NONE,
+}
 
 /** `change kind age`: a change that was received `age` milliseconds ago. */
 const ROWS: readonly {

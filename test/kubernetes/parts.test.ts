@@ -109,6 +109,16 @@ test('readObject keeps what namegate uses, and adds the kind', () => {
   })
 })
 
+test('readObject reads only the fields that a kind names', () => {
+  const spec = { nodeName: 'n', containers: [{ image: 'i' }] }
+  const given = { metadata: { ...METADATA, annotations: { a: 'b' } }, spec, status: { phase: 'x' } }
+  const kind = { ...POD, only: { spec: ['nodeName', 'hostNetwork'], status: [] } }
+  const read = readObject(given, kind)
+  assert.ok(read.kind === 'object')
+  const { metadata, spec: found, status } = read.object
+  assert.deepEqual([metadata, found, status], [METADATA, { nodeName: 'n' }, {}])
+})
+
 test('readObject says what is wrong with an object', () => {
   const rows: readonly (readonly [value: unknown, fault: string, reason: string])[] = [
     [null, 'Pod: found nothing, expected an object', 'nothing'],
@@ -161,6 +171,7 @@ test('readObject and readEvent take any JSON (property)', () => {
 test('targetsOf makes the paths of the requests', () => {
   const names = [
     'pods',
+    'peers',
     'namespaces',
     'network-policies',
     'cilium-policies',
@@ -171,6 +182,7 @@ test('targetsOf makes the paths of the requests', () => {
     all.map(({ path, selector }) => [path, ...selector.map((each) => each.join('='))].join(' ')),
     [
       '/api/v1/pods fieldSelector=spec.nodeName=node-1',
+      '/api/v1/pods fieldSelector=spec.nodeName!=node-1',
       '/api/v1/namespaces',
       '/apis/networking.k8s.io/v1/networkpolicies',
       '/apis/cilium.io/v2/ciliumnetworkpolicies',
@@ -187,7 +199,7 @@ test('targetsOf makes the paths of the requests', () => {
   assert.deepEqual(some.map((each) => describeRule(each, 'list')).slice(0, 1), [
     'verb list for resource pods of API group "" in namespace a',
   ])
-  assert.equal(new Set(COLLECTIONS.map(({ resource }) => resource)).size, COLLECTIONS.length)
+  assert.equal(new Set(COLLECTIONS.map(({ kind }) => kind)).size, COLLECTIONS.length)
 })
 
 test('LineSplitter gives the same lines however the octets are cut (property)', () => {

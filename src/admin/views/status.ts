@@ -62,8 +62,8 @@ export function statusView(state: AdminState): StatusShape {
 function kubernetesOf(state: AdminState): StatusShape['kubernetes'] {
   const { cluster } = state
   if (cluster === undefined) return null
-  const { server, version, collections, leftOut, unknownPods: reason } = cluster
-  const unknownPods = { reason, policies: policiesOfUnknownPods(state) }
+  const { server, version, collections, leftOut, unknownPods: unknown } = cluster
+  const unknownPods = { reason: unknown.reason, policies: policiesOfUnknownPods(state) }
   return { server, version, collections, leftOut: Object.fromEntries(leftOut), unknownPods }
 }
 

@@ -2,6 +2,7 @@
 // closed, and what a rule denies stays open if another rule allows it.
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
+import { isNamespaceKey } from '../../policy/load/selector.ts'
 import { splitKey } from '../../policy/match/labels.ts'
 import type { LabelSelector, PeerSelector, Policy, Rule, RuleAction } from '../../policy/rule.ts'
 import type { AdminState } from '../state.ts'
@@ -21,9 +22,10 @@ export function policiesOfUnknownPods({
   cluster,
   policies,
 }: Pick<AdminState, 'cluster' | 'policies'>): readonly PolicyOfUnknownPods[] {
-  if (cluster === undefined || cluster.unknownPods === '') return []
+  if (cluster === undefined || cluster.unknownPods.reason === '') return []
+  const { except } = cluster.unknownPods
   return policies.policies.flatMap((policy) => {
-    const actions = actionsOnPods(policy)
+    const actions = actionsOnPods(policy, except)
     if (actions.size === 0) return []
     const denies = actions.has('deny') || actions.has('pass')
     return [{ policy: qualifiedName(policy), allows: actions.has('allow'), denies }]
@@ -35,7 +37,7 @@ export function unknownPodWarnings(
   state: Pick<AdminState, 'cluster' | 'policies'>,
 ): readonly string[] {
   const found = policiesOfUnknownPods(state)
-  const why = state.cluster?.unknownPods ?? ''
+  const why = state.cluster?.unknownPods.reason ?? ''
   const sentence = (does: 'denies' | 'allows', action: 'deny' | 'allow'): readonly string[] => {
     const names = found.filter((each) => each[does]).map(({ policy }) => policy)
     if (names.length === 0) return []
@@ -44,10 +46,12 @@ export function unknownPodWarnings(
   return [...sentence('denies', 'deny'), ...sentence('allows', 'allow')]
 }
 
-function actionsOnPods({ rules }: Policy): ReadonlySet<RuleAction> {
+function actionsOnPods({ rules }: Policy, except: readonly string[]): ReadonlySet<RuleAction> {
   const selecting = rules.filter(
     (rule) =>
-      rule.peers.kind === 'selectors' && !opensNothing(rule) && rule.peers.selectors.some(canBePod),
+      rule.peers.kind === 'selectors' &&
+      !opensNothing(rule) &&
+      rule.peers.selectors.some((peer) => canBeUnknown(peer, except)),
   )
   return new Set(selecting.map(({ action }) => action))
 }
@@ -57,9 +61,28 @@ function opensNothing({ action, toPorts }: Rule): boolean {
   return action === 'allow' && toPorts?.every(({ dns }) => dns !== undefined) === true
 }
 
-function canBePod(peer: PeerSelector): boolean {
+function canBeUnknown(peer: PeerSelector, except: readonly string[]): boolean {
   if (peer.kind === 'entity') return peer.entity === 'cluster'
-  return peer.kind === 'endpoints' && fitsPods(peer.selector)
+  return peer.kind === 'endpoints' && fitsPods(peer.selector) && !isWithin(peer.selector, except)
+}
+
+/** True if the selector selects pods of these namespaces only. */
+function isWithin(
+  { matchLabels, matchExpressions = [] }: LabelSelector,
+  namespaces: readonly string[],
+) {
+  const named = [...matchLabels].some(
+    ([key, value]) => isNamespaceKey(key) && namespaces.includes(value),
+  )
+  return (
+    named ||
+    matchExpressions.some(
+      ({ key, operator, values }) =>
+        operator === 'In' &&
+        isNamespaceKey(key) &&
+        values.every((each) => namespaces.includes(each)),
+    )
+  )
 }
 
 /** False for a selector that needs a label of another source than Kubernetes, which no pod has. */

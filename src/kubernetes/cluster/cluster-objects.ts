@@ -4,8 +4,9 @@
 // Endpoints wait until every collection was listed once or is kept. So no pod is in force before the policies that select it.
 
 import type { Clock, Timer } from '../../core/clock.ts'
-import type { ReceivedObjects } from '../../sources/config-sources.ts'
+import type { ReceivedObjects } from '../../sources/files/given-items.ts'
 import { objectKind, objectName } from '../../core/object-names.ts'
+import { ClusterPeers } from './cluster-peers.ts'
 import { ClusterPods, type ClusterPodsOptions } from './cluster-pods.ts'
 import { ClusterPolicies, type ClusterPoliciesOptions } from './cluster-policies.ts'
 import type { Collection } from '../reflector/collections.ts'
@@ -21,6 +22,8 @@ export interface ClusterObjectsOptions
   readonly clock: Clock
   readonly collections: readonly Collection[]
   readonly kept: KeptObjects | undefined
+  /** `limits.peers`. */
+  readonly peersMax: number
   readonly parsePolicy: ClusterPoliciesOptions['parse']
   /** Puts a change in force. `since`: when its oldest part was received, in milliseconds of `Clock.now()`. */
   readonly onChange: (change: ReceivedObjects, since: number) => void
@@ -41,6 +44,7 @@ export interface CollectionCounts {
 
 export class ClusterObjects {
   readonly pods: ClusterPods
+  readonly peers: ClusterPeers
   readonly #options: ClusterObjectsOptions
   readonly #namespaces: Namespaces
   readonly #policies = new Map<string, ClusterPolicies>()
@@ -62,6 +66,7 @@ export class ClusterObjects {
       namespaces: this.#namespaces,
       onLook: () => this.#flush(),
     })
+    this.peers = new ClusterPeers({ ...options, namespaces: this.#namespaces })
     for (const collection of collections) {
       if (isPolicy(collection)) this.#policies.set(collection.kind, this.#policiesOf(collection))
     }
@@ -77,8 +82,8 @@ export class ClusterObjects {
     if (policies !== undefined) {
       return { objects: policies.count, faulty: policies.faultyCount, held: policies.hold.held }
     }
-    const objects = kind === 'Pod' ? this.pods.count : this.#namespaces.count
-    return { objects, faulty: 0, held: 0 }
+    const counted = { Pod: this.pods, Peer: this.peers }[kind] ?? this.#namespaces
+    return { objects: counted.count, faulty: 0, held: 0 }
   }
 
   /** Milliseconds until the held removals of a collection take effect. Undefined: none are held. */
@@ -90,7 +95,12 @@ export class ClusterObjects {
   restore(): void {
     const { kept, collections } = this.#options
     if (kept === undefined) return
-    for (const [name, object] of kept.read()) this.#set(objectKind(name), name, object)
+    const readsPeers = collections.some(({ kind }) => kind === 'Peer')
+    for (const [name, object] of kept.read()) {
+      const kind = objectKind(name)
+      if (kind === 'Peer' && !readsPeers) kept.keep(name, undefined)
+      else this.#set(kind, name, object)
+    }
     // The daemon before may have ended between its first lists. Then its pods wait for this daemon's lists.
     if (kept.isComplete) for (const { kind } of collections) this.#settled.add(kind)
     this.#flush()
@@ -176,6 +186,7 @@ export class ClusterObjects {
 
   #set(kind: string, name: string, object: KubernetesObject): void {
     if (kind === 'Pod') this.pods.set(name, object)
+    else if (kind === 'Peer') this.peers.set(name, object)
     else if (kind === PLACEMENT) this.pods.restorePlacement(object)
     else if (kind === 'Namespace') this.#setNamespace(object)
     else this.#policies.get(kind)?.set(name, object)
@@ -183,23 +194,28 @@ export class ClusterObjects {
 
   #remove({ kind }: Collection, name: string): void {
     if (kind === 'Pod') this.pods.remove(name)
+    else if (kind === 'Peer') this.peers.remove(name)
     else if (kind === 'Namespace') this.#removeNamespace(name.slice(namespaceObject('').length))
     else this.#policies.get(kind)?.remove(name)
     this.#schedule()
   }
 
   #setNamespace(object: KubernetesObject): void {
-    if (this.#namespaces.set(object)) this.pods.namespaceChanged(object.metadata.name)
+    if (!this.#namespaces.set(object)) return
+    this.pods.namespaceChanged(object.metadata.name)
+    this.peers.namespaceChanged(object.metadata.name)
   }
 
   /** Pods of a removed namespace keep its labels, because the pods are removed one by one. */
   #removeNamespace(name: string): void {
-    if (!this.pods.hasNamespace(name)) this.#namespaces.remove(name)
+    const isUsed = this.pods.hasNamespace(name) || this.peers.hasNamespace(name)
+    if (!isUsed) this.#namespaces.remove(name)
   }
 
   /** The names of the known objects of a collection, without policies that wait for their removal. */
   #namesOf({ kind }: Collection): readonly string[] {
     if (kind === 'Pod') return this.pods.names()
+    if (kind === 'Peer') return this.peers.names()
     if (kind === 'Namespace') return this.#namespaces.names()
     return this.#policies.get(kind)?.names() ?? []
   }
@@ -222,10 +238,13 @@ export class ClusterObjects {
     this.#since = undefined
     if (isComplete) this.#options.kept?.markComplete()
     const endpoints = isComplete ? this.pods.takeChanges() : new Map()
-    if (policies.size + endpoints.size > 0) onChange({ policies, endpoints }, since)
+    const peers = this.peers.takeChanges()
+    if (policies.size + endpoints.size + peers.size > 0) {
+      onChange({ policies, endpoints, peers }, since)
+    }
   }
 }
 
 function isPolicy({ kind }: Collection): boolean {
-  return kind !== 'Pod' && kind !== 'Namespace'
+  return kind !== 'Pod' && kind !== 'Peer' && kind !== 'Namespace'
 }

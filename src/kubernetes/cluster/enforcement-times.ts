@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../core/clock.ts'
 import { Histogram } from '../../core/tables/histogram.ts'
-import type { ReceivedObjects } from '../../sources/config-sources.ts'
+import type { ReceivedObjects } from '../../sources/files/given-items.ts'
 
 /** Upper bounds in milliseconds. Changes wait 10 ms for others that come at the same moment. */
 const BOUNDS_MS = [15, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000]
@@ -21,8 +21,8 @@ export class EnforcementTimes {
   }
 
   /** Notes changes that were received at `since`. Call it before they are put in force. */
-  begin({ policies, endpoints }: ReceivedObjects, since: number): void {
-    if (endpoints.size > 0) this.#podSince ??= since
+  begin({ policies, endpoints, peers }: ReceivedObjects, since: number): void {
+    if (endpoints.size + peers.size > 0) this.#podSince ??= since
     if (policies.size > 0) this.#policySince ??= since
   }
 

@@ -50,10 +50,11 @@ export class KeptObjects {
   }
 }
 
-/** The texts have no resource version, because it changes when nothing of the text does. */
+/** Most texts have no resource version, because it changes when nothing of the text does. */
 const UNVERSIONED = { resourceVersion: '0' }
 
-function parseObject(text: string): KubernetesObject | undefined {
+/** Reads a kept text. */
+export function parseObject(text: string): KubernetesObject | undefined {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -63,6 +64,6 @@ function parseObject(text: string): KubernetesObject | undefined {
   const metadata = fieldAt(value, 'metadata')
   if (!isMapping(value) || !isMapping(metadata)) return undefined
   const kind = { apiVersion: '', kind: '' }
-  const read = readObject({ ...value, metadata: { ...metadata, ...UNVERSIONED } }, kind)
+  const read = readObject({ ...value, metadata: { ...UNVERSIONED, ...metadata } }, kind)
   return read.kind === 'object' ? read.object : undefined
 }

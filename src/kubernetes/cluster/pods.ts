@@ -96,6 +96,16 @@ export function podDocument({ metadata, spec, status }: KubernetesObject): unkno
   }
 }
 
+/** Returns the part of a pod of another node that is kept. `since`: the version at which the pod took its addresses. */
+export function peerDocument(pod: Pod, since: string): unknown {
+  const { name, namespace, uid, labels, serviceAccount, addresses } = pod
+  return {
+    metadata: { name, namespace, uid, labels, resourceVersion: since },
+    spec: { serviceAccountName: serviceAccount },
+    status: { podIPs: addresses.map((ip) => ({ ip })) },
+  }
+}
+
 function readPort(value: unknown): readonly PortName[] {
   const name = textAt(value, 'name')
   const port = fieldAt(value, 'containerPort')
@@ -147,7 +157,7 @@ export function endpointOf(pod: Pod, place: PodPlace, object: string): PodEndpoi
     name: `${pod.namespace}/${pod.name}`,
     addresses: addresses.toSorted((a, b) => (formatPrefix(a) < formatPrefix(b) ? -1 : 1)),
     addressPositions: addresses.map(() => position),
-    labels: labelsOf(pod, place, (message) => faults.push({ position, message })),
+    labels: podLabels(pod, place, (message) => faults.push({ position, message })),
     ...(pod.ports.length > 0 && { ports: pod.ports }),
     hook: { kind: 'interface', name, side: 'ingress' },
     audit: false,
@@ -157,9 +167,10 @@ export function endpointOf(pod: Pod, place: PodPlace, object: string): PodEndpoi
   return { kind: 'endpoint', record, faults }
 }
 
-function labelsOf(
+/** The labels of a pod that policies select by. */
+export function podLabels(
   pod: Pod,
-  { namespaceLabels = {}, clusterName }: PodPlace,
+  { namespaceLabels = {}, clusterName }: Pick<PodPlace, 'namespaceLabels' | 'clusterName'>,
   onFault: (message: string) => void,
 ): readonly string[] {
   const labels = new Map<string, string>()

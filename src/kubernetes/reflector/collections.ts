@@ -9,8 +9,8 @@ export interface Collection extends ObjectKind {
   /** The name of the kind in paths and in rules of RBAC. */
   readonly resource: string
   readonly isNamespaced: boolean
-  /** True if only the objects of this node are read. */
-  readonly isOfNode: boolean
+  /** The nodes whose objects are read. */
+  readonly nodes: 'this' | 'others' | 'all'
 }
 
 const COLLECTION_TABLE = [
@@ -20,7 +20,20 @@ const COLLECTION_TABLE = [
     kind: 'Pod',
     resource: 'pods',
     isNamespaced: true,
-    isOfNode: true,
+    nodes: 'this',
+  },
+  {
+    // Pods, too. The name of the kind is namegate's own, so that views and kept objects tell them apart.
+    name: 'peers',
+    apiVersion: 'v1',
+    kind: 'Peer',
+    resource: 'pods',
+    isNamespaced: true,
+    nodes: 'others',
+    only: {
+      spec: ['serviceAccountName', 'hostNetwork'],
+      status: ['phase', 'podIP', 'podIPs'],
+    },
   },
   {
     name: 'namespaces',
@@ -28,7 +41,7 @@ const COLLECTION_TABLE = [
     kind: 'Namespace',
     resource: 'namespaces',
     isNamespaced: false,
-    isOfNode: false,
+    nodes: 'all',
   },
   {
     name: 'network-policies',
@@ -36,7 +49,7 @@ const COLLECTION_TABLE = [
     kind: 'NetworkPolicy',
     resource: 'networkpolicies',
     isNamespaced: true,
-    isOfNode: false,
+    nodes: 'all',
   },
   {
     name: 'cilium-policies',
@@ -44,7 +57,7 @@ const COLLECTION_TABLE = [
     kind: 'CiliumNetworkPolicy',
     resource: 'ciliumnetworkpolicies',
     isNamespaced: true,
-    isOfNode: false,
+    nodes: 'all',
   },
   {
     name: 'cilium-policies',
@@ -52,7 +65,7 @@ const COLLECTION_TABLE = [
     kind: 'CiliumClusterwideNetworkPolicy',
     resource: 'ciliumclusterwidenetworkpolicies',
     isNamespaced: false,
-    isOfNode: false,
+    nodes: 'all',
   },
   {
     name: 'cluster-network-policies',
@@ -60,7 +73,7 @@ const COLLECTION_TABLE = [
     kind: 'ClusterNetworkPolicy',
     resource: 'clusternetworkpolicies',
     isNamespaced: false,
-    isOfNode: false,
+    nodes: 'all',
   },
 ] as const satisfies readonly Collection[]
 
@@ -105,9 +118,16 @@ export function targetOf(
     collection,
     namespace,
     path: `${groupPath(collection)}${place}/${collection.resource}`,
-    selector: collection.isOfNode ? [['fieldSelector', `spec.nodeName=${node}`]] : [],
+    selector: NODE_SELECTORS[collection.nodes](node),
   }
 }
+
+const NODE_SELECTORS: Readonly<Record<Collection['nodes'], (node: string) => Target['selector']>> =
+  {
+    this: (node) => [['fieldSelector', `spec.nodeName=${node}`]],
+    others: (node) => [['fieldSelector', `spec.nodeName!=${node}`]],
+    all: () => [],
+  }
 
 /** The path of a group and version: its discovery document is there, and its collections are below. */
 export function groupPath({ apiVersion }: ObjectKind): string {

@@ -34,6 +34,8 @@ export type ObjectResult =
 export interface ObjectKind {
   readonly apiVersion: string
   readonly kind: string
+  /** The only fields that are read of the spec and the status. Absent: everything. */
+  readonly only?: { readonly spec: readonly string[]; readonly status: readonly string[] }
 }
 
 /** Reads an object. Never throws, whatever the value. */
@@ -61,14 +63,27 @@ export function readObject(value: unknown, kind: ObjectKind): ObjectResult {
     resourceVersion,
     ...(isFilled(namespace) ? { namespace } : {}),
     ...(isTexts(labels) ? { labels } : {}),
-    ...(isTexts(annotations) ? { annotations } : {}),
+    ...(isTexts(annotations) && kind.only === undefined ? { annotations } : {}),
     ...(isFilled(deletionTimestamp) ? { deletionTimestamp } : {}),
   }
   const { spec, specs, status } = value
   return {
     kind: 'object',
-    object: { ...namesOf(value, kind), metadata: read, spec, specs, status },
+    object: { ...namesOf(value, kind), metadata: read, specs, ...partsOf({ spec, status }, kind) },
   }
+}
+
+function partsOf(
+  { spec, status }: Pick<KubernetesObject, 'spec' | 'status'>,
+  { only }: ObjectKind,
+): Pick<KubernetesObject, 'spec' | 'status'> {
+  if (only === undefined) return { spec, status }
+  return { spec: pick(spec, only.spec), status: pick(status, only.status) }
+}
+
+function pick(value: unknown, keys: readonly string[]): unknown {
+  if (!isMapping(value)) return undefined
+  return Object.fromEntries(keys.flatMap((key) => (key in value ? [[key, value[key]]] : [])))
 }
 
 /** Returns `metadata.resourceVersion`, which lists and bookmarks have too. */

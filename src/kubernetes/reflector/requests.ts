@@ -48,7 +48,7 @@ export function freshnessOf(
   { version, needsLatest }: Pick<KnownVersion, 'version' | 'needsLatest'>,
 ): Freshness {
   // The newest state of one node's pods costs a server without watch-list a read of all pods of the cluster, and a node's pods are few.
-  if (!collection.isOfNode || needsLatest) return { kind: 'latest' }
+  if (collection.nodes !== 'this' || needsLatest) return { kind: 'latest' }
   return version === undefined ? { kind: 'any' } : { kind: 'not-older', version }
 }
 

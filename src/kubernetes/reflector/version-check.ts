@@ -21,7 +21,7 @@ export function checkVersion(
   done: (found: Checked) => void,
 ): ApiRequest {
   // The newest pods of one node would cost an old server a read of all pods, and the cached ones are few.
-  const isCached = target.collection.isOfNode
+  const isCached = target.collection.nodes === 'this'
   const path = listPath(target, { kind: isCached ? 'any' : 'latest' }, 1, undefined)
   return api.get(path, (end) => {
     if (end.kind !== 'answer') return done('lost')

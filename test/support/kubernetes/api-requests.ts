@@ -175,13 +175,14 @@ export function placeOf(pathname: string): Place | undefined {
 }
 
 function matcherOf(namespace: string | undefined, selector: string | null) {
-  const [key = '', value] = selector?.split('=') ?? []
+  const [key = '', value] = selector?.split(/!?=/) ?? []
+  const isEqual = selector?.includes('!=') !== true
   return (object: Stored): boolean => {
     if (namespace !== undefined && object.metadata.namespace !== namespace) return false
     if (value === undefined) return true
     const found = key
       .split('.')
       .reduce((at: unknown, step) => Reflect.get(Object(at), step), object)
-    return found === value
+    return (found === value) === isEqual
   }
 }

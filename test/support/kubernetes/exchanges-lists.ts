@@ -12,7 +12,7 @@ import {
   RESOURCE,
   type ConformanceExchange,
 } from './exchange.ts'
-import { at, bodyOf, codeOf, get, until, watch } from './watch-client.ts'
+import { at, bodyOf, codeOf, describeEvents, get, until, watch } from './watch-client.ts'
 
 export const LISTS: readonly ConformanceExchange[] = [
   {
@@ -136,5 +136,28 @@ export const LISTS: readonly ConformanceExchange[] = [
       return namesOf(bodyOf(await get(api, `/api/v1/pods?fieldSelector=spec.nodeName%3Dtwo`)))
     },
     expected: ['two'],
+  },
+  {
+    name: 'a list and a watch have the pods of all nodes but one',
+    reason: 'peers are the pods of other nodes',
+    of: '1.20',
+    async run({ api, cluster }) {
+      const pods = `/api/v1/namespaces/${NAMESPACE}/pods`
+      const path = `${pods}?fieldSelector=spec.nodeName!%3Dtwo`
+      const list = await get(api, path)
+      const version = String(at(bodyOf(list), 'metadata', 'resourceVersion'))
+      const seen = watch(api, `${path}&watch=true&resourceVersion=${version}`)
+      const spec = { containers: [{ name: 'c', image: 'i' }], terminationGracePeriodSeconds: 0 }
+      for (const [name, nodeName] of [
+        ['near', 'two'],
+        ['far', 'one'],
+      ]) {
+        await cluster.write('POST', pods, { metadata: { name }, spec: { ...spec, nodeName } })
+      }
+      await until('an event came', () => seen.events.length > 0)
+      seen.cancel()
+      return [namesOf(bodyOf(list)), describeEvents(seen.events)]
+    },
+    expected: [['one'], ['ADDED far']],
   },
 ]

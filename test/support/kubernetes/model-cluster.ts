@@ -28,6 +28,7 @@ export function modelCluster({ config, api, log, ...parts }: ModelClusterOptions
     },
     server: 'https://model.test',
     node: config.kubernetes.node,
+    peersMax: config.limits.peers,
     parsePolicy: policyObjectReader(config, log),
     interfaceOf: ({ octets }) => `lxc${octets.join('-').slice(0, 8)}`,
   })
