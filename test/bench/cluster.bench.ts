@@ -1,6 +1,6 @@
 // A cluster with 10,000 CiliumNetworkPolicies, 5,000 namespaces and 500 pods on this node, over the memory datapath: the first lists are put
 // in force, then policies change one after the other, each from its event until all is in force. The same changes with 10 policies are the
-// comparison. Events come without a server; the requests are another matter.
+// comparison. Then pods of other nodes change, of 10 and of 20,000. Events come without a server; the requests are another matter.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { configFromObject } from '../../src/config/load.ts'
@@ -17,6 +17,7 @@ import { mkMemory } from './support/world.ts'
 
 const NAMES = 5
 const PODS = 500
+const PEERS = 20_000
 const CHANGES = 40
 const SILENT_API = { get: () => ({ cancel() {} }), watch: () => ({ cancel() {} }), close() {} }
 
@@ -26,7 +27,9 @@ function collectionOf(kind: string): Collection {
   return found
 }
 
-const [POD, NAMESPACE, POLICY] = ['Pod', 'Namespace', 'CiliumNetworkPolicy'].map(collectionOf)
+const [POD, NAMESPACE, POLICY, PEER] = ['Pod', 'Namespace', 'CiliumNetworkPolicy', 'Peer'].map(
+  collectionOf,
+)
 
 function metadataOf(name: string, namespace?: string) {
   return { name, uid: name, resourceVersion: '1', ...(namespace && { namespace }) }
@@ -53,6 +56,17 @@ function pod(i: number, namespaces: number): KubernetesObject {
   }
 }
 
+/** A pod of another node. Ten of them have the same labels. With each version it has another address. */
+function peer(i: number, namespaces: number, version: number): KubernetesObject {
+  const ip = `10.${2 + version}.${i >> 8}.${i & 255}`
+  const labels = { app: `a${Math.trunc(i / 10)}`, 'pod-template-hash': `${i}` }
+  return {
+    metadata: { ...metadataOf(`peer${i}`, `ns${i % namespaces}`), labels },
+    spec: {},
+    status: { podIP: ip },
+  }
+}
+
 class Subject {
   readonly daemon: Daemon
   readonly #cluster: Kubernetes
@@ -68,7 +82,7 @@ class Subject {
       policies: { paths: [] },
       endpoints: { files: [] },
       limits: { endpoints: 1000 },
-      kubernetes: {},
+      kubernetes: { peers: 'watch' },
     })
     this.daemon = new Daemon({
       config,
@@ -126,6 +140,27 @@ class Subject {
     return performance.now() - began
   }
 
+  /** Milliseconds from the list of pods of other nodes until all is in force. */
+  async loadPeers(count: number): Promise<number> {
+    const peers = Array.from({ length: count }, (_, i) => peer(i, this.#namespaces, 0))
+    return await this.#committed(() => this.#cluster.objects.list(PEER!, undefined, peers))
+  }
+
+  /** Milliseconds from the event of a pod of another node until its new address is in force. */
+  async changePeer(i: number, version: number): Promise<number> {
+    const changed = peer(i, this.#namespaces, version)
+    return await this.#committed(() => this.#cluster.objects.change(PEER!, changed))
+  }
+
+  async #committed(act: () => void): Promise<number> {
+    const { transition, core } = this.daemon
+    const { revision } = core.committer
+    const began = performance.now()
+    act()
+    while (core.committer.revision === revision || transition.pending) await turn()
+    return performance.now() - began
+  }
+
   stop(): void {
     this.daemon.stop()
   }
@@ -138,11 +173,10 @@ class Subject {
 }
 
 async function medianOfChanges(
-  subject: Subject,
-  policies: number,
+  change: (n: number) => Promise<number>,
 ): Promise<Figure['spread'] & object> {
   const times: number[] = []
-  for (let n = 1; n <= CHANGES; n++) times.push(await subject.change(n % Math.min(policies, 10), n))
+  for (let n = 1; n <= CHANGES; n++) times.push(await change(n))
   times.sort((a, b) => a - b)
   return [times[CHANGES >> 1] ?? NaN, times.at(-1) ?? NaN]
 }
@@ -150,18 +184,34 @@ async function medianOfChanges(
 async function run(): Promise<readonly Figure[]> {
   const small = new Subject(10, 10)
   await small.load()
-  const [few] = await medianOfChanges(small, 10)
+  const [few] = await medianOfChanges(async (n) => await small.change(n % 10, n))
+  await small.loadPeers(10)
+  const [fewPeers] = await medianOfChanges(async (n) => await small.changePeer(n % 10, n))
   small.stop()
   const large = new Subject(10_000, 5000)
   const load = await large.load()
   const resident = await residentOctets()
-  const [many, worst] = await medianOfChanges(large, 10_000)
+  const [many, worst] = await medianOfChanges(async (n) => await large.change(n % 10, n))
+  const loadPeers = await large.loadPeers(PEERS)
+  const withPeers = await residentOctets()
+  const [manyPeers, worstPeer] = await medianOfChanges(
+    async (n) => await large.changePeer(n * 7, n),
+  )
   large.stop()
   return [
     { name: 'first lists in force', value: load / 1000, unit: 's' },
     { name: 'resident after it', value: resident / 1e6, unit: 'MB' },
     { name: 'a changed policy of 10 in force', value: few, unit: 'ms' },
     { name: 'a changed policy of 10,000 in force', value: many, unit: 'ms', spread: [many, worst] },
+    { name: 'list of 20,000 pods of other nodes in force', value: loadPeers / 1000, unit: 's' },
+    { name: 'resident after it', value: withPeers / 1e6, unit: 'MB' },
+    { name: 'a changed pod of 10 of other nodes in force', value: fewPeers, unit: 'ms' },
+    {
+      name: 'a changed pod of 20,000 of other nodes in force',
+      value: manyPeers,
+      unit: 'ms',
+      spread: [manyPeers, worstPeer],
+    },
   ]
 }
 
