@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FLOW_KINDS } from '../../src/flows/record/flow-kinds.ts'
 import { statusView } from '../../src/admin/views/status.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
@@ -37,6 +38,7 @@ const WELL = {
     { address: '192.0.2.53:53', answered: true, state: 'up', first: true, rttMs: 0.4, failures: 0 },
   ],
   identityFallbacks: 0,
+  audited: { on: false, queries: 0, packets: 0, endpoints: [] },
   limits: [
     { limit: 'pairs', use: 80, bound: 100, hits: 3 },
     { limit: 'queries-in-flight-per-client', use: null, bound: 1, hits: 9 },
@@ -44,6 +46,12 @@ const WELL = {
   faults: [],
   warnings: [],
 }
+
+const AUDITED_POLICY = `apiVersion: cilium.io/v2
+kind: CiliumClusterwideNetworkPolicy
+metadata: { name: p, annotations: { namegate.io/audit: "true" } }
+spec: { endpointSelector: {}, egress: [{}] }
+`
 
 function mkNode(): Node {
   const node = new Node({ defaultEgress: 'deny' })
@@ -75,6 +83,49 @@ test('statusView tells what is kept over restarts, and warns when the disk takes
   const kept = { use: { ...use, isFailing: true, taken, damage: [], faults } }
   const { health, warnings } = statusView(mkAdmin(mkNode(), { kept }).state)
   assert.deepEqual([health, warnings], ['degraded', [taken]], 'two daemons are one too many')
+})
+
+test('statusView counts what audit let pass, for the endpoints with the most, also after audit was switched off', () => {
+  const node = mkNode()
+  const names = Array.from({ length: 12 }, (_, i) => `e${i + 1}`)
+  node.setEndpoints(names.map((name, i) => mkEndpoint(name, [`10.0.0.${i + 1}`])))
+  const { state } = mkAdmin(node)
+  const { verdicts } = state.flows
+  const ids = [...node.endpoints.registry].map(({ id }) => id)
+  verdicts.keep(node.endpoints.registry)
+  for (const [i, id] of ids.entries()) {
+    for (let n = 0; n < i; n++) verdicts.add(FLOW_KINDS.indexOf('audited'), id)
+  }
+  verdicts.add(FLOW_KINDS.indexOf('audit'), ids[1] ?? 0)
+  node.recorder.mode.set('audit')
+  const { audited } = statusView(state)
+  assert.deepEqual(
+    { ...audited, endpoints: [] },
+    { on: true, queries: 66, packets: 1, endpoints: [] },
+  )
+  assert.deepEqual(audited.endpoints.slice(0, 2), [
+    { name: 'e12', queries: 11, packets: 0 },
+    { name: 'e11', queries: 10, packets: 0 },
+  ])
+  assert.equal(audited.endpoints.length, 10)
+  node.recorder.mode.set('enforce')
+  node.setEndpoints([mkEndpoint('e2', ['10.0.0.2'])])
+  verdicts.keep(node.endpoints.registry)
+  assert.deepEqual(statusView(state).audited, {
+    on: false,
+    queries: 66,
+    packets: 1,
+    endpoints: [{ name: 'e2', queries: 1, packets: 1 }],
+  })
+})
+
+test('statusView says that audit is on where it audits an endpoint or a policy', () => {
+  const node = mkNode()
+  const own = mkAdmin(node, { auditOf: () => ({ on: true, origin: 'run time' }) })
+  assert.ok(statusView(own.state).audited.on)
+  assert.ok(!statusView(mkAdmin(node).state).audited.on)
+  node.setPolicies(mkPolicies(AUDITED_POLICY))
+  assert.ok(statusView(mkAdmin(node).state).audited.on)
 })
 
 test('statusView tells what interception does where a listener is transparent', () => {

@@ -83,3 +83,15 @@ test('EndpointVerdicts lets endpoints over the bound share counts, until a row i
   assert.deepEqual(countsOf(verdicts, `e${last}`)?.packets, [1, 0], 'from zero')
   assert.deepEqual(countsOf(verdicts)?.packets, [2, 0], 'what was shared stays')
 })
+
+test('EndpointVerdicts keeps the total of endpoints that share counts and of those that are gone', () => {
+  const verdicts = new EndpointVerdicts()
+  verdicts.keep(endpoints(1, 2))
+  add(verdicts, 1, 'audited', 'audit')
+  add(verdicts, 2, 'audited')
+  add(verdicts, 3, 'audited')
+  const total = { name: undefined, dns: [0, 0, 3, 0, 0], packets: [0, 1] }
+  assert.deepEqual(verdicts.total(), total)
+  verdicts.keep(endpoints(2))
+  assert.deepEqual(verdicts.total(), total)
+})

@@ -8,6 +8,7 @@ import { after, test } from 'node:test'
 import { AdminServer } from '../../../src/admin/server.ts'
 import type { AdminState } from '../../../src/admin/state.ts'
 import { systemClock } from '../../../src/core/clock.ts'
+import { FLOW_KINDS, type FlowKind } from '../../../src/flows/record/flow-kinds.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
 import { mkTerminal, namegate, runCommand, runCommandOn } from '../../support/nodes/command.ts'
 import { Node } from '../../support/nodes/node.ts'
@@ -28,7 +29,9 @@ let use: NonNullable<AdminState['kept']>['use'] = {
 }
 const counters = { repaired: 0 }
 const position = { file: 'p.yaml', line: 2, column: 3 }
+let audited = false
 const { state } = mkAdmin(new Node(), {
+  nodeAudit: () => ({ on: audited, origin: 'run time' }),
   clock: systemClock,
   repair: { counters },
   kept: {
@@ -75,6 +78,30 @@ test('statusCommand says of the state folder when nothing was written, and count
     const { out } = await runCommand(statusCommand, '--socket', socket)
     assert.equal(/^kept: +(.*)$/m.exec(out)?.[1], line)
   }
+})
+
+test('statusCommand says how much audit let pass, while it is on and after it let something pass', async () => {
+  const line = async (): Promise<string | undefined> =>
+    /^audit: +(.*)$/m.exec((await runCommand(statusCommand, '--socket', socket)).out)?.[1]
+  const count = (kind: FlowKind, id: number, times: number): void => {
+    for (let n = 0; n < times; n++) state.flows.verdicts.add(FLOW_KINDS.indexOf(kind), id)
+  }
+  assert.equal(await line(), undefined)
+  audited = true
+  assert.equal(await line(), 'on: 0 queries and 0 packets let pass since the start')
+  state.flows.verdicts.keep(['a', 'b', 'c', 'd', 'e'].map((name, i) => ({ id: i + 1, name })))
+  count('audited', 1, 1)
+  count('audit', 1, 1)
+  assert.equal(
+    await line(),
+    'on: 1 query and 1 packet let pass since the start (a: 1 query and 1 packet)',
+  )
+  for (const id of [2, 3, 4, 5]) count('audited', id, id)
+  audited = false
+  assert.match(
+    (await line()) ?? '',
+    /^off: 15 queries and 1 packet let pass since the start \(e: 5 queries, d: 4 queries, .*, and others\)$/,
+  )
 })
 
 test('statusCommand counts the entries that were repaired, when there are some', async () => {

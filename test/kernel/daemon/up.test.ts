@@ -120,6 +120,8 @@ describe('namegate up', { skip }, () => {
     assert.equal((await run.command('/', 'audit', 'on', '--node')).code, 0)
     assert.equal(await lab.fetch(host, '198.18.40.9'), '200')
     await run.process.untilOutput(/would be refused \(audit\)  198\.18\.40\.9:80\/tcp /)
+    const { stdout } = await run.command('/', 'status')
+    assert.match(stdout, /^audit: +on: \d+ queries and \d+ packets? let pass since the start \(/m)
     await ends(run)
   })
 
