@@ -234,6 +234,20 @@ export type Status = {
       }[]
     }
   } | null
+  readonly audited: {
+    /** True while audit is set for the node, an endpoint or a policy. */
+    readonly on: boolean
+    /** Queries that policy denied and audit let pass, since the start. */
+    readonly queries: number
+    /** Packets that policy denied and audit let pass, since the start. The datapath reports a limited number in a second. */
+    readonly packets: number
+    /** The ten endpoints with the most. */
+    readonly endpoints: readonly {
+      readonly name: string
+      readonly queries: number
+      readonly packets: number
+    }[]
+  }
   /** Bounds of which at least 80 % are in use, and bounds that were hit since the start. */
   readonly limits: readonly {
     readonly limit: string

@@ -57,6 +57,7 @@ const STATUS: Examples['Status'] = {
   restart: null,
   identityFallbacks: 0,
   kubernetes: null,
+  audited: { on: false, queries: 0, packets: 0, endpoints: [] },
   limits: [],
   faults: [],
   warnings: [],

@@ -196,6 +196,16 @@ const status = shape({
     'How often a label set got a fallback identity with fewer fqdn labels',
   ),
   kubernetes: cluster.nullable().describe('Null without `kubernetes` in the configuration'),
+  audited: shape({
+    on: flag.describe('True while audit is set for the node, an endpoint or a policy'),
+    queries: whole.describe('Queries that policy denied and audit let pass, since the start'),
+    packets: whole.describe(
+      'Packets that policy denied and audit let pass, since the start. The datapath reports a limited number in a second',
+    ),
+    endpoints: list({ name: text, queries: whole, packets: whole }).describe(
+      'The ten endpoints with the most',
+    ),
+  }),
   limits: list({
     limit: text,
     use: z.number().nullable().describe('Null if only the hits are known'),

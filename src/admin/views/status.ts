@@ -4,6 +4,7 @@ import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import { isWorthALine } from '../../telemetry/limits.ts'
 import type { StatusShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
+import { auditedView } from './audited.ts'
 import { isEnforcing, unfencedReason } from './endpoints.ts'
 import { idlePolicies } from './policies.ts'
 import { formatTime, someOf } from './rows.ts'
@@ -50,6 +51,7 @@ export function statusView(state: AdminState): StatusShape {
     restart: state.restart?.progress ?? null,
     identityFallbacks: core.allocator.fallbacks,
     kubernetes: kubernetesOf(state),
+    audited: auditedView(state),
     limits: state
       .limits()
       .filter(isWorthALine)

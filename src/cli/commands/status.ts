@@ -14,7 +14,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { readConfig } from '../config-file.ts'
-import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { fieldsOf, listOf, numberOf, textOf, type PartOf } from '../fields.ts'
 import { relativeTime } from '../relative-time.ts'
 import { styleOf, type Look, type Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
@@ -77,6 +77,7 @@ function formatStatus(status: PartOf<Status>, look: StatusLook): string {
     ['version', `${textOf(status.version)}, pid ${textOf(status.pid)}`],
     ['started', look.time(textOf(status.started))],
     ['mode', formatMode(status.mode), status.mode === 'enforce' ? undefined : 'yellow'],
+    ...auditLine(status.audited),
     ['datapath', formatDatapath(datapath)],
     ['policy', formatPolicy(status)],
     ['endpoints', `${textOf(endpoints.known)} known, ${formatEnforcing(endpoints, datapath)}`],
@@ -132,6 +133,34 @@ function formatMode(mode: unknown): string {
   return about === undefined ? textOf(mode) : `${textOf(mode)}: ${about}`
 }
 
+/** How many endpoints the line about audit names. */
+const AUDITED_SHOWN = 3
+
+/** Returns the line about audit while it is on, and when it let something pass. A daemon of an earlier version does not count it. */
+function auditLine(value: unknown): readonly Line[] {
+  const { on, queries, packets, endpoints }: PartOf<Status['audited']> = fieldsOf(value)
+  if (on !== true && numberOf(queries) + numberOf(packets) === 0) return []
+  const all = listOf(endpoints).map((each) => {
+    const row: PartOf<Status['audited']['endpoints'][number]> = fieldsOf(each)
+    return `${textOf(row.name)}: ${passed(row)}`
+  })
+  const shown = [
+    ...all.slice(0, AUDITED_SHOWN),
+    ...(all.length > AUDITED_SHOWN ? ['and others'] : []),
+  ]
+  const whose = shown.length === 0 ? '' : ` (${shown.join(', ')})`
+  const text = `${on === true ? 'on' : 'off'}: ${counted(queries, 'query')} and ${counted(packets, 'packet')} let pass since the start${whose}`
+  return [['audit', text, on === true ? 'yellow' : undefined]]
+}
+
+function passed({
+  queries,
+  packets,
+}: Pick<PartOf<Status['audited']>, 'queries' | 'packets'>): string {
+  const parts = [counted(queries, 'query'), counted(packets, 'packet')]
+  return parts.filter((part) => !part.startsWith('0 ')).join(' and ')
+}
+
 function formatPolicy({ policies, policyRevision, realizedRevision }: PartOf<Status>): string {
   const count = policies === 1 ? '1 policy' : `${textOf(policies)} policies`
   if (policyRevision === realizedRevision)
@@ -184,9 +213,9 @@ function formatKept({
   return `${what}, generation ${textOf(generation)}${failed}`
 }
 
-/** Returns a text such as `1 time` or `2 times`. */
+/** Returns a text such as `1 time`, `2 times` or `2 queries`. */
 function counted(count: unknown, what: string): string {
-  return `${textOf(count)} ${what}${count === 1 ? '' : 's'}`
+  return `${textOf(count)} ${count === 1 ? what : `${what.replace(/y$/, 'ie')}s`}`
 }
 
 /** Returns the line about the restart. It is shown until the restart is done, when no entry of an earlier daemon is left. */

@@ -1,5 +1,5 @@
 // EndpointVerdicts counts flows by endpoint and verdict. Each counted endpoint has one row of a typed array. At most SERIES_MAX endpoints
-// have rows, because Prometheus stores each row as several series. The other endpoints share row 0. A scrape calls `keep`, which gives rows
+// have rows, because Prometheus stores each row as several series. The other endpoints share row 0. `keep` gives rows
 // to new endpoints and takes the rows of endpoints that are gone. Counting a flow allocates nothing.
 
 import { FLOW_KINDS, type FlowKind } from './flow-kinds.ts'
@@ -47,6 +47,8 @@ export interface EndpointCounts {
 export class EndpointVerdicts {
   readonly #columns = Int8Array.from(FLOW_KINDS, (kind) => COLUMN[kind])
   readonly #counts = new Float64Array((SERIES_MAX + 1) * COLUMNS)
+  /** The counts of rows that were taken. */
+  readonly #gone = new Float64Array(COLUMNS)
   /** The row of each endpoint number. */
   readonly #rows = new Map<number, number>()
   readonly #names = new Map<number, string>()
@@ -85,10 +87,18 @@ export class EndpointVerdicts {
     yield this.#read(undefined, SHARED)
   }
 
+  /** The counts of all endpoints since the start, with those that are gone. */
+  total(): EndpointCounts {
+    const counts = [...this.#gone]
+    for (const row of [SHARED, ...this.#rows.values()]) {
+      for (let i = 0; i < COLUMNS; i++) counts[i]! += this.#counts[row * COLUMNS + i]!
+    }
+    return toCounts(undefined, counts)
+  }
+
   #read(name: string | undefined, row: number): EndpointCounts {
     const at = row * COLUMNS
-    const counts = [...this.#counts.subarray(at, at + COLUMNS)]
-    return { name, dns: counts.slice(0, PACKETS_AT), packets: counts.slice(PACKETS_AT) }
+    return toCounts(name, [...this.#counts.subarray(at, at + COLUMNS)])
   }
 
   #give(id: number): boolean {
@@ -102,6 +112,11 @@ export class EndpointVerdicts {
     this.#rows.delete(id)
     this.#names.delete(id)
     this.#free.push(row)
+    for (let i = 0; i < COLUMNS; i++) this.#gone[i]! += this.#counts[row * COLUMNS + i]!
     this.#counts.fill(0, row * COLUMNS, (row + 1) * COLUMNS)
   }
+}
+
+function toCounts(name: string | undefined, counts: readonly number[]): EndpointCounts {
+  return { name, dns: counts.slice(0, PACKETS_AT), packets: counts.slice(PACKETS_AT) }
 }
