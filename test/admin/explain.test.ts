@@ -60,6 +60,23 @@ test('explainBody tells what makes the datapath do something else', () => {
   assert.deepEqual(answer.value.notes, ['the mode is bypass: everything passes'])
 })
 
+test('explainBody says that an allowed connection hangs while this host does not forward', () => {
+  const { state } = mkAdmin(mkPolicyNode([POLICY]), { forwardingRemedy: () => 'sysctl -w x=1' })
+  const rows = [
+    [{ ask: 'www.cilium.io' }, 'allow', [/connections hang: sysctl -w x=1$/]],
+    [{ name: 'www.cilium.io', port: '443' }, 'allow', [/connections hang: sysctl -w x=1$/]],
+    [{ name: 'www.cilium.io', port: '80' }, 'deny', []],
+  ] as const
+  for (const [question, verdict, said] of rows) {
+    const answer = explainBody(state, { endpoint: 'a', ...question })
+    assert.ok(answer.kind === 'ok')
+    assert.equal(answer.value.verdict, verdict)
+    const notes = answer.value.notes.filter((note) => note.includes('forward'))
+    assert.equal(notes.length, said.length)
+    for (const [i, words] of said.entries()) assert.match(notes[i] ?? '', words)
+  }
+})
+
 test('explainBody refuses what is no question with the field and what was expected', () => {
   const { state } = mkAdmin(mkPolicyNode([POLICY]))
   const rows: readonly (readonly [body: unknown, status: number, words: RegExp])[] = [

@@ -183,6 +183,26 @@ test('statusView warns of a policy that selects no endpoint', () => {
   assert.deepEqual([warnings, policies], [['policy policy-0 selects no endpoint'], 1])
 })
 
+test('statusView warns of endpoints whose packets this host does not forward', () => {
+  const node = mkNode()
+  const names = ['a', 'b', 'c', 'd', 'e', 'f']
+  node.setEndpoints(names.map((name, i) => mkEndpoint(name, [`10.0.0.${i + 1}`])))
+  const rows = [
+    [[], []],
+    [['b'], [/does not forward.* of endpoint b hang: sysctl -w x=1$/]],
+    [names, [/ of endpoints a, b, c, d and 2 more hang: sysctl -w x=1$/]],
+  ] as const
+  for (const [stuck, said] of rows) {
+    const isStuck = new Set<string>(stuck)
+    const { state } = mkAdmin(node, {
+      forwardingRemedy: ({ name }) => (isStuck.has(name) ? 'sysctl -w x=1' : undefined),
+    })
+    const { warnings } = statusView(state)
+    assert.equal(warnings.length, said.length)
+    for (const [i, words] of said.entries()) assert.match(warnings[i] ?? '', words)
+  }
+})
+
 test('statusView shows a commit that is under way, and that the datapath is stalled after a second', () => {
   const { node, slow } = mkSlow()
   const { state } = mkAdmin(node, { releases: { count: 7 } })

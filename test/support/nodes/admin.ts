@@ -55,6 +55,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     isIntercepting: () => undefined,
     notReady: () => [],
     mode: () => node.recorder.mode.read(),
+    forwardingRemedy: () => undefined,
     auditOf: () => ({ on: false, origin: undefined }),
     nodeAudit: () => ({ on: node.recorder.mode.read() === 'audit', origin: 'config' }),
     limits: () => LIMITS,
