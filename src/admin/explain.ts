@@ -44,7 +44,10 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
 }
 
 function withState(state: AdminState, endpoint: Endpoint, found: Explanation): Explanation {
-  return { ...found, notes: [...found.notes, ...stateNotes(state, endpoint)] }
+  const remedy = found.verdict === 'deny' ? undefined : state.forwardingRemedy(endpoint)
+  const stuck = `this host does not forward IPv4 packets, so allowed connections hang: ${remedy}`
+  const notes = [...found.notes, ...stateNotes(state, endpoint)]
+  return { ...found, notes: remedy === undefined ? notes : [...notes, stuck] }
 }
 
 /** Turns an explanation that allows a name into a refusal, while sources are silent and `sources.then` is deny. */

@@ -171,6 +171,8 @@ export interface AdminState {
   /** Why the daemon is not ready. Empty when it is ready. */
   notReady(): readonly string[]
   mode(): Mode
+  /** The command after which this host forwards the packets of the endpoint. Undefined if it forwards them. */
+  forwardingRemedy(endpoint: Endpoint): string | undefined
   /** The audit setting of one endpoint, with its origin (`endpoints file`, `run time`, ...). */
   auditOf(endpoint: Endpoint): AuditDecision
   /** The audit setting of the whole node, with its origin. */

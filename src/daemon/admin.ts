@@ -6,6 +6,7 @@ import { newPageCounts } from '../admin/page/counts.ts'
 import { Page } from '../admin/page/page.ts'
 import type { AdminState } from '../admin/state.ts'
 import { auditOf, nodeAuditOf, setAudit } from './audit.ts'
+import { forwardingRemedy } from '../endpoints/forwarding.ts'
 import type { Daemon } from './daemon.ts'
 import { limitUses } from './limit-uses.ts'
 import { METRICS } from './metrics.ts'
@@ -91,12 +92,16 @@ export function makeDaemonAdmin(
 
 function networkOf(
   daemon: Daemon,
-): Pick<AdminState, 'listeners' | 'interception' | 'isIntercepting' | 'upstreams'> {
+): Pick<
+  AdminState,
+  'listeners' | 'interception' | 'isIntercepting' | 'upstreams' | 'forwardingRemedy'
+> {
   return {
     listeners: () => daemon.proxy.listeners.texts,
     interception: () => describeInterception(daemon.interception),
     isIntercepting: () => daemon.interception.isInForce,
     upstreams: () => upstreamStates(daemon),
+    forwardingRemedy,
   }
 }
 

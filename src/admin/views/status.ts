@@ -108,6 +108,7 @@ function warningsOf(state: AdminState): readonly string[] {
     ...(state.cluster?.warnings ?? []),
     ...unknownPodWarnings(state),
     ...openWarning(state),
+    ...stuckWarning(state),
     ...kept,
     ...damage,
     ...old,
@@ -132,6 +133,19 @@ function openWarning({ endpoints, policies }: AdminState): readonly string[] {
   const [whom, verb] = open.length === 1 ? ['endpoint', 'it is'] : ['endpoints', 'they are']
   const names = someOf(open.map(({ name }) => name))
   return [`default-egress is allow, and no policy selects ${whom} ${names}: ${verb} open`]
+}
+
+/** Warns of endpoints whose packets this host should forward and does not, for example after another program changed the setting. */
+function stuckWarning(state: AdminState): readonly string[] {
+  const all = [...state.endpoints.registry]
+  const stuck = all.filter((endpoint) => state.forwardingRemedy(endpoint) !== undefined)
+  const [first] = stuck
+  if (first === undefined) return []
+  const whom = stuck.length === 1 ? 'endpoint' : 'endpoints'
+  const names = someOf(stuck.map(({ name }) => name))
+  return [
+    `this host does not forward IPv4 packets, so allowed connections of ${whom} ${names} hang: ${state.forwardingRemedy(first)}`,
+  ]
 }
 
 function keptOf({ kept }: AdminState): StatusShape['kept'] {

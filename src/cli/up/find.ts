@@ -7,18 +7,13 @@ import { foundNames } from '../../core/did-you-mean.ts'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { systemResolvers } from '../../config/machine.ts'
 import { cgroupMount, cgroupPath } from '../../datapath/hooks/find-hook.ts'
+import { isForwarding } from '../../endpoints/forwarding.ts'
 import type { RunTool } from '../../intercept/tools.ts'
 import { nativeFile } from '../../native/native-files.ts'
 import { isBuilt, loadBpf } from '../../native/native.ts'
 import { interceptionLockFile, isLockFree } from '../../state/lock.ts'
 import type { UpOptions } from './arguments.ts'
-import {
-  isForwarding,
-  kernelVersion,
-  readNamespaces,
-  readNetwork,
-  type NamedNamespace,
-} from './network.ts'
+import { kernelVersion, readNamespaces, readNetwork, type NamedNamespace } from './network.ts'
 import {
   globalAddresses,
   toName,

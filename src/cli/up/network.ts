@@ -1,7 +1,6 @@
 // Reads the interfaces and routes of a network namespace with ip(8), and the name servers of its workloads. A namespace other than the own
 // one is entered by a child process (nsenter), so this process stays where it is.
 
-import { existsSync, readFileSync } from 'node:fs'
 import { release } from 'node:os'
 import { UnavailableError } from '../../core/errors.ts'
 import { parseAddress, type Family } from '../../core/ip.ts'
@@ -151,13 +150,6 @@ function toRoute(row: unknown): readonly Route[] {
   const [to, via, nic] = [fieldOf(row, 'dst'), fieldOf(row, 'gateway'), fieldOf(row, 'dev')]
   if (typeof to !== 'string' || typeof nic !== 'string') return []
   return [{ to, via: typeof via === 'string' ? via : undefined, nic }]
-}
-
-const IPV4_FORWARD = '/proc/sys/net/ipv4/ip_forward'
-
-/** Returns true if this host forwards IPv4 packets between its interfaces. */
-export function isForwarding(): boolean {
-  return existsSync(IPV4_FORWARD) && readFileSync(IPV4_FORWARD, 'utf8').trim() === '1'
 }
 
 /** The kernel's version as two numbers, such as 6.1. */

@@ -3,6 +3,7 @@
 // namespace. The functions have no side effects.
 
 import { UnavailableError } from '../../core/errors.ts'
+import { FORWARD_IPV4 } from '../../endpoints/forwarding.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import { formatSocketAddress } from '../../core/socket-address.ts'
 import type { NamedNamespace, Network, Nic } from './network.ts'
@@ -75,7 +76,7 @@ export function planNetns(facts: NetnsFacts): UpPlan {
     },
     warnings: abilities.isForwarding
       ? []
-      : ['this host does not forward IPv4 packets: sysctl -w net.ipv4.ip_forward=1'],
+      : [`this host does not forward IPv4 packets: ${FORWARD_IPV4}`],
   }
 }
 
