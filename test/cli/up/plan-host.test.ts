@@ -68,7 +68,11 @@ const INTERFACE_ROWS: readonly (readonly [
     { files: [STUB, BEHIND_STUB] },
     'tproxy ebpf here: box0 box0/ingress 10.98.0.0/24: 127.0.0.53:53',
   ],
-  ['no such interface', { interface: 'nope' }, /No interface "nope".*found box0.*--netns/],
+  [
+    'no such interface',
+    { interface: 'nope' },
+    /^UnavailableError: No interface "nope".*found box0\n {2}For .*--netns/,
+  ],
   [
     'a misspelt interface of many: the nearest first, and at most ten',
     {
@@ -80,13 +84,13 @@ const INTERFACE_ROWS: readonly (readonly [
         routes: [],
       },
     },
-    /found veth9, pod0, pod1, .*pod8 and 3 more: /,
+    /found veth9, pod0, pod1, .*pod8 and 3 more\n/,
   ],
   ['loopback has no workload behind it', { interface: 'lo' }, /--cgroup/],
   [
     'the interface of the default route',
     { interface: 'wan0', host: { nics: [nic({ name: 'wan0' }, '192.0.2.1/24')], routes: [WAN] } },
-    /leads to the internet.*--cgroup/,
+    /leads to the internet\n {2}.*--cgroup/,
   ],
   [
     'an interface that is down',
@@ -96,12 +100,12 @@ const INTERFACE_ROWS: readonly (readonly [
   [
     'no address and no route',
     { host: { nics: [{ ...OUTER, addresses: [] }], routes: [] } },
-    /--address 10\.0\.0\.5/,
+    /^UnavailableError: Cannot find .* leads to it\n {2}Give .*--address 10\.0\.0\.5/,
   ],
   [
     'a host whose queries another daemon takes',
     { abilities: { ...ABLE, isIntercepted: true } },
-    /already intercepts.*file of endpoints/,
+    /already intercepts.*\n {2}Stop it.*file of endpoints/,
   ],
   [
     'a port of a bridge without eBPF',
@@ -129,7 +133,7 @@ test('planCgroup takes every query of the host, and asks servers outside of it',
 })
 
 for (const [why, more, said] of [
-  ['without eBPF', { abilities: { ...ABLE, noEbpf: 'old' } }, /only the eBPF.*--netns/],
+  ['without eBPF', { abilities: { ...ABLE, noEbpf: 'old' } }, /only the eBPF.*old\n {2}.*--netns/],
   ['beside another daemon', { abilities: { ...ABLE, isIntercepted: true } }, /already intercepts/],
   [
     'without a server outside, because a stub would ask namegate again',

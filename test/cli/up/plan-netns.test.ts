@@ -148,7 +148,11 @@ test('planNetns warns of a host that does not forward', () => {
 
 const KERNEL = { to: '10.98.0.0/24', via: undefined, nic: 'eth0' }
 const REFUSED: readonly (readonly [why: string, facts: Partial<NetnsFacts>, said: RegExp])[] = [
-  ['no interface', { inner: { nics: [LO], routes: [] } }, /no interface besides lo.*ip link add/],
+  [
+    'no interface',
+    { inner: { nics: [LO], routes: [] } },
+    /no interface besides lo.*\n {2}Connect it.*ip link add/,
+  ],
   [
     'an interface that is down',
     { inner: { nics: [LO, nic({ isUp: false })], routes: [] } },

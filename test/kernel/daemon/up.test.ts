@@ -172,10 +172,13 @@ describe('namegate up', { skip }, () => {
   it('says what to do when there is no such workload', async () => {
     const { namespace } = lab.pod(0).host
     for (const [args, said] of [
-      [['--netns', `${namespace}x`], new RegExp(`: found ${namespace}[, :]`)],
-      [['--netns', 'no-such'], /No network namespace "no-such": found .*ip netns add no-such/],
-      [['--interface', 'wan0'], /leads to the internet.*--cgroup/],
-      [['--cgroup', 'no-such.slice'], /does not exist: make it/],
+      [['--netns', `${namespace}x`], new RegExp(`: found ${namespace}[,\\n]`)],
+      [
+        ['--netns', 'no-such'],
+        /No network namespace "no-such": found .*\n {2}Make it .*ip netns add no-such/,
+      ],
+      [['--interface', 'wan0'], /leads to the internet\n {2}.*--cgroup/],
+      [['--cgroup', 'no-such.slice'], /does not exist\n {2}Make it/],
     ] as const) {
       const { code, stderr } = await lab.refused(DNS_4, ...args, '--audit')
       assert.equal(code, 3, stderr)
