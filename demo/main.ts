@@ -25,6 +25,6 @@ if (story.failures > 0) {
   process.exit(1)
 }
 story.end(
-  `Done in ${seconds} s, nothing left behind. Next: "Protect your own network namespace" in README.md, or \`npm start\`.`,
+  `Done in ${seconds} s, nothing left behind. Next: "Protect your own workload" in README.md, or \`npm start\`.`,
 )
 process.exit(0)

@@ -149,9 +149,9 @@ function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableEr
   const isInside = existsSync(config) && /mode: redirect\b/.test(readFileSync(config, 'utf8'))
   const inside = namespace === undefined || !isInside ? '' : `nsenter --net=${namespace} `
   return new UnavailableError(
-    `A daemon already protects ${name} (socket ${socket}): end it with Ctrl-C in its terminal, or with: ` +
-      `${program()} datapath detach --config ${config} --socket ${socket}; ` +
-      `${inside}${program()} intercept down --config ${config}`,
+    `A daemon already protects ${name} (socket ${socket})\n  End it with Ctrl-C in its terminal, or with:\n` +
+      `  ${program()} datapath detach --config ${config} --socket ${socket}\n` +
+      `  ${inside}${program()} intercept down --config ${config}`,
   )
 }
 

@@ -74,10 +74,10 @@ function noNamespace(given: string, namespaces: readonly NamedNamespace[]): Unav
     namespaces.map(({ name }) => name),
   )
   return new UnavailableError(
-    `No network namespace ${JSON.stringify(given)}: ${found}: ` +
+    `No network namespace ${JSON.stringify(given)}: ${found}\n  ` +
       (given.includes('/')
-        ? 'give the path of one, such as /proc/PID/ns/net'
-        : `make it with 'ip netns add ${given}', or give the path of another, such as /proc/PID/ns/net`),
+        ? 'Give the path of one, such as /proc/PID/ns/net.'
+        : `Make it with 'ip netns add ${given}', or give the path of another, such as /proc/PID/ns/net.`),
   )
 }
 
@@ -128,8 +128,8 @@ async function findCgroup(options: UpOptions, given: string, run: RunTool): Prom
     throw new UnavailableError(`Cannot protect cgroup ${given}: ${found.reason}`)
   if (!existsSync(found.path)) {
     throw new UnavailableError(
-      `No cgroup ${given}: ${found.path} does not exist: make it ('mkdir ${found.path}', or ` +
-        `'systemd-run --slice=NAME COMMAND'), and start the processes in it`,
+      `No cgroup ${given}: ${found.path} does not exist\n  Make it ('mkdir ${found.path}', or ` +
+        `'systemd-run --slice=NAME COMMAND'), and start the processes in it.`,
     )
   }
   return planCgroup({

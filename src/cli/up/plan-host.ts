@@ -48,8 +48,8 @@ export function planInterface(facts: InterfaceFacts): UpPlan {
   const { addresses, why } = addressesBehind(facts, nic)
   if (abilities.isIntercepted) {
     throw new UnavailableError(
-      'Cannot intercept for this interface: another daemon already intercepts queries on this host: ' +
-        "stop it, or add the workload to its file of endpoints ('namegate status' shows if it runs)",
+      'Cannot intercept for this interface: another daemon already intercepts queries on this host\n' +
+        "  Stop it, or add the workload to its file of endpoints ('namegate status' shows if it runs).",
     )
   }
   if (nic.master !== undefined && abilities.noEbpf !== undefined) {
@@ -79,8 +79,8 @@ function findNic({ interface: name, host }: InterfaceFacts): Nic {
   const names = host.nics.map((each) => each.name).filter((each) => each !== 'lo')
   if (nic === undefined) {
     throw new UnavailableError(
-      `No interface ${JSON.stringify(name)} on this host, ${foundNames(name, names)}: ` +
-        'for an interface inside a network namespace, give --netns instead',
+      `No interface ${JSON.stringify(name)} on this host, ${foundNames(name, names)}\n` +
+        '  For an interface inside a network namespace, give --netns instead.',
     )
   }
   if (!nic.isUp) {
@@ -90,8 +90,8 @@ function findNic({ interface: name, host }: InterfaceFacts): Nic {
   if (name === 'lo' || isWayOut) {
     const what = isWayOut ? 'leads to the internet' : 'has no workload behind it'
     throw new UnavailableError(
-      `Interface ${name} ${what}: up protects workloads behind an interface, such as the host side of a veth ` +
-        'or a bridge; for processes of this host, give --cgroup instead',
+      `Interface ${name} ${what}\n  up protects workloads behind an interface, such as the host side of a veth ` +
+        'or a bridge. For processes of this host, give --cgroup instead.',
     )
   }
   return nic
@@ -118,8 +118,8 @@ function addressesBehind(
     return { addresses: found, why: `the networks that this host reaches through ${nic.name}` }
   }
   throw new UnavailableError(
-    `Cannot find the addresses of the workloads behind ${nic.name}: it has no address, and no route leads to it: ` +
-      'give them, such as --address 10.0.0.5 --address fd00::/64',
+    `Cannot find the addresses of the workloads behind ${nic.name}: it has no address, and no route leads to it\n` +
+      '  Give them, such as --address 10.0.0.5 --address fd00::/64.',
   )
 }
 
@@ -139,14 +139,14 @@ export function planCgroup(facts: CgroupFacts): UpPlan {
   const { name, cgroup, abilities, files, upstreams } = facts
   if (abilities.noEbpf !== undefined) {
     throw new UnavailableError(
-      `Cannot protect a cgroup: only the eBPF datapath can, and ${abilities.noEbpf}: ` +
-        'put the processes into a network namespace, and give --netns',
+      `Cannot protect a cgroup: only the eBPF datapath can, and ${abilities.noEbpf}\n` +
+        '  Put the processes into a network namespace, and give --netns.',
     )
   }
   if (abilities.isIntercepted) {
     throw new UnavailableError(
-      'Cannot intercept for this cgroup: another daemon already intercepts queries on this host: ' +
-        'stop it, or add the cgroup to its file of endpoints',
+      'Cannot intercept for this cgroup: another daemon already intercepts queries on this host\n' +
+        '  Stop it, or add the cgroup to its file of endpoints.',
     )
   }
   return {

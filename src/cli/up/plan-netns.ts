@@ -88,9 +88,9 @@ function usedNics({ given, inner }: NetnsFacts): readonly Nic[] {
   const [down] = others
   if (down === undefined) {
     throw new UnavailableError(
-      `Namespace ${given} has no interface besides lo, so nothing in it can send: connect it first, for example: ` +
-        `ip link add up0 type veth peer name eth0 netns ${given}; then give both ends addresses, set them up, ` +
-        `and add a default route (README.md, "Protect your own network namespace")`,
+      `Namespace ${given} has no interface besides lo, so nothing in it can send\n` +
+        `  Connect it first, for example: ip link add up0 type veth peer name eth0 netns ${given}\n` +
+        `  Then give both ends addresses, set them up, and add a default route (README.md, "Protect your own workload").`,
     )
   }
   const what = down.isUp ? 'no address' : 'an interface that is down'
