@@ -131,6 +131,7 @@ for (const { reason, policies, steps, holds } of ROWS) {
     const clock = new FakeClock()
     const start = clock.now()
     const gone = new Set<string>()
+    const kept = new Set<string>()
     const reported: boolean[] = []
     const hold = new RemovalHold({
       clock,
@@ -138,6 +139,7 @@ for (const { reason, policies, steps, holds } of ROWS) {
       holdMs: 300_000,
       count: () => policies - gone.size,
       remove: (names) => names.forEach((name) => gone.add(name)),
+      keepHeld: (name, isHeld) => (isHeld ? kept.add(name) : kept.delete(name)),
       onHold: (isHolding) => reported.push(isHolding),
     })
     for (const [at, [what, ...names], expected] of steps) {
@@ -149,6 +151,7 @@ for (const { reason, policies, steps, holds } of ROWS) {
         else hold.back(name)
       }
       assert.equal(gone.size, expected, `${at} s: ${what} ${names.join(' ')}`)
+      assert.equal(kept.size, hold.held, 'what is held is kept')
     }
     assert.deepEqual(reported, holds)
   })

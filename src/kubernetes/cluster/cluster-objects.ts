@@ -101,6 +101,8 @@ export class ClusterObjects {
       if (kind === 'Peer' && !readsPeers) kept.keep(name, undefined)
       else this.#set(kind, name, object)
     }
+    for (const name of kept.held) this.#policies.get(objectKind(name))?.remove(name)
+    for (const { hold } of this.#policies.values()) hold.hold()
     // The daemon before may have ended between its first lists. Then its pods wait for this daemon's lists.
     if (kept.isComplete) for (const { kind } of collections) this.#settled.add(kind)
     this.#flush()

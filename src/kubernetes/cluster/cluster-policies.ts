@@ -38,13 +38,14 @@ export class ClusterPolicies {
   #changes = new Map<string, ReceivedItems<Policy> | undefined>()
 
   constructor(options: ClusterPoliciesOptions) {
-    const { clock, massRemoval, onHold } = options
+    const { clock, massRemoval, kept, onHold } = options
     this.#options = options
     this.hold = new RemovalHold({
       clock,
       ...massRemoval,
       count: () => this.#documents.size,
       remove: (names) => this.#drop(names),
+      keepHeld: (name, isHeld) => kept?.markHeld(name, isHeld),
       onHold,
     })
   }

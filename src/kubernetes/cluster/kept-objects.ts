@@ -6,6 +6,8 @@ import type { TextKeeper } from '../../sources/files/last-good-texts.ts'
 import { fieldAt } from './fields.ts'
 import { readObject, type KubernetesObject } from '../reflector/objects.ts'
 
+/** Texts under these names say which removals are held. They are no objects either. */
+const HELD = objectName('Held', undefined, '')
 /** A text under this name says that every collection was listed. It is no object, so `read` leaves it out. */
 const COMPLETE = objectName('Complete', undefined, 'all')
 
@@ -39,6 +41,17 @@ export class KeptObjects {
   /** Notes that the kept objects are all objects of every collection. */
   markComplete(): void {
     this.keep(COMPLETE, '{}')
+  }
+
+  /** The objects whose removal was held by the daemon before. */
+  get held(): readonly string[] {
+    const marks = [...this.#texts.keys()].filter((name) => name.startsWith(HELD))
+    return marks.map((name) => name.slice(HELD.length))
+  }
+
+  /** Stores whether the removal of an object is held. */
+  markHeld(name: string, isHeld: boolean): void {
+    this.keep(HELD + name, isHeld ? '{}' : undefined)
   }
 
   /** Stores the JSON text of an object. `text` undefined: the object is gone. */

@@ -8,6 +8,8 @@
 //
 // Removals are many when more than `share` of all policies of the kind wait, and at least two. The window is longer than any of them, so
 // all removals that count together are still waiting when the hold starts. A policy that comes back does not wait any more.
+//
+// A restart of namegate begins a hold again, with its whole time: the removals that were held wait for the end of the new hold.
 
 import type { Clock, Timer } from '../../core/clock.ts'
 
@@ -26,6 +28,8 @@ export interface RemovalHoldOptions {
   readonly count: () => number
   /** Makes the removal of these policies effective. */
   readonly remove: (names: readonly string[]) => void
+  /** Keeps over restarts whether a removal is held. */
+  readonly keepHeld: (name: string, isHeld: boolean) => void
   /** Called when a hold starts, and when it ends. */
   readonly onHold: (isHolding: boolean) => void
 }
@@ -62,8 +66,9 @@ export class RemovalHold {
 
   /** Notes that a policy was removed from the cluster. */
   add(name: string): void {
-    const { clock, count, share } = this.#options
+    const { clock, count, share, keepHeld } = this.#options
     if (this.#waiting.has(name)) return
+    if (this.#until !== undefined) keepHeld(name, true)
     this.#waiting.set(name, clock.now())
     const { size } = this.#waiting
     if (this.#until === undefined && size >= MANY_AT_LEAST && size > share * count()) this.hold()
@@ -72,13 +77,14 @@ export class RemovalHold {
 
   /** Notes that the cluster has the policy again. */
   back(name: string): void {
-    this.#waiting.delete(name)
+    if (this.#waiting.delete(name)) this.#options.keepHeld(name, false)
   }
 
-  /** Starts a hold for all removals that wait, because the whole kind has gone. Does nothing when no removal waits. */
+  /** Starts a hold for all removals that wait, because the whole kind has gone or the daemon before held them. Does nothing when no removal waits. */
   hold(): void {
-    const { clock, holdMs, onHold } = this.#options
+    const { clock, holdMs, keepHeld, onHold } = this.#options
     if (this.#until !== undefined || this.#waiting.size === 0) return
+    for (const name of this.#waiting.keys()) keepHeld(name, true)
     this.#until = clock.now() + holdMs
     this.#timer?.cancel()
     this.#timer = clock.after(holdMs, () => this.accept())
@@ -93,6 +99,7 @@ export class RemovalHold {
     this.#timer = undefined
     const names = [...this.#waiting.keys()]
     this.#waiting.clear()
+    for (const name of names) this.#options.keepHeld(name, false)
     this.#options.remove(names)
     this.#options.onHold(false)
     return names.length
