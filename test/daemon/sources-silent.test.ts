@@ -6,7 +6,11 @@ import { renameSync } from 'node:fs'
 import { test } from 'node:test'
 import { explainBody } from '../../src/admin/explain.ts'
 import { flowView } from '../../src/admin/views/flows.ts'
+import { sourceRows } from '../../src/admin/views/sources.ts'
 import { statusView } from '../../src/admin/views/status.ts'
+import type { FakeClock } from '../support/fake-clock.ts'
+import { ApiModel } from '../support/kubernetes/api-model.ts'
+import { MemoryApi } from '../support/kubernetes/memory-api.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
@@ -137,5 +141,57 @@ test('Daemon with sources.then deny refuses every name from max-age on, and what
     find(lab)
     await passSteps(lab, LOOK)
     assert.equal(await lab.verdict('b.shop.example'), 'NOERROR')
+  })
+})
+
+const CLUSTER = {
+  files: {},
+  policies: [],
+  endpoints: [],
+  config: 'kubernetes: { node: n }\nsources: { max-age: 1m, then: deny }',
+}
+
+test('Daemon counts collections that the API server does not show as sources that are away', async () => {
+  const model = new ApiModel()
+  let api: MemoryApi | undefined
+  const cluster = (clock: FakeClock): MemoryApi => (api = new MemoryApi(model, clock))
+  await withLab({ ...CLUSTER, cluster }, async (lab) => {
+    const warnings = (): string => statusView(lab.admin).warnings.join('\n')
+    await passSteps(lab, 2 * MINUTE)
+    assert.doesNotMatch(warnings(), /not heard/)
+    assert.ok(api !== undefined)
+    api.isAway = true
+    api.drop()
+    await passSteps(lab, MINUTE - LOOK)
+    assert.doesNotMatch(warnings(), /not heard/)
+    await passSteps(lab, 3 * LOOK)
+    assert.match(warnings(), /^collections were not heard for longer than sources\.max-age/m)
+    assert.equal(lab.daemon.mode.isSilentFor('deny'), true)
+    assert.equal(logged(lab, SILENT), 1)
+    const rows = [...sourceRows(lab.admin)]
+    assert.deepEqual(
+      rows.filter(({ origin }) => origin === 'files').map(({ kind, state }) => [kind, state]),
+      [
+        ['policies', 'read'],
+        ['endpoints', 'read'],
+        ['resources', 'read'],
+      ],
+    )
+    assert.match(await lab.metrics(), /source_age_seconds\{source="collections"\} [67]\d/)
+    api.isAway = false
+    // The wait between two attempts is at most half a minute.
+    await passSteps(lab, MINUTE)
+    assert.equal(logged(lab, HEARD), 1)
+    assert.equal(lab.daemon.mode.isSilentFor('deny'), false)
+  })
+})
+
+test('Daemon does not count a kind that the cluster does not have as away', async () => {
+  const model = new ApiModel()
+  model.defined.delete('clusternetworkpolicies')
+  const cluster = (clock: FakeClock): MemoryApi => new MemoryApi(model, clock)
+  await withLab({ ...CLUSTER, cluster }, async (lab) => {
+    await passSteps(lab, 2 * MINUTE)
+    assert.deepEqual(lab.daemon.sources.ages.silent, [])
   })
 })
