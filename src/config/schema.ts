@@ -89,12 +89,12 @@ export const configSchema = section(
       {
         'max-age': duration({
           default: '24h',
-          doc: 'time without a successful read of all paths of policies, or of all paths of endpoints, after which sources.then applies',
+          doc: 'time without a successful read of all paths of policies, of all paths of endpoints, or of all collections of the cluster, after which sources.then applies',
         }),
         // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; a schema is never awaited
         then: oneOf(['keep', 'audit', 'deny'], {
           default: 'keep',
-          doc: 'what happens until the paths can be read again: keep changes nothing; audit audits the node; deny refuses every query, and learned addresses stay allowed until they expire',
+          doc: 'what happens until they can be read again: keep changes nothing; audit audits the node; deny refuses every query, and learned addresses stay allowed until they expire',
         }),
       },
       (keys) => ({ maxAgeMs: keys['max-age'], onMaxAge: keys.then }),

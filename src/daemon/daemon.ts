@@ -175,11 +175,10 @@ export class Daemon {
 
   #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
     const { config, clock, core, policies, endpoints, resources, audit, flows } = this
-    const log = this.#log
     return new ConfigSources({
       config,
       clock,
-      log,
+      log: this.#log,
       policies,
       endpoints,
       resources,
@@ -188,6 +187,7 @@ export class Daemon {
       fileKeeper: this.#persistence.fileKeeper,
       audit,
       flows,
+      isClusterReachable: () => this.cluster?.isReachable,
       onApplied: () => {
         this.housekeeping.beginTransition()
         this.#endpointsChanged()

@@ -461,7 +461,7 @@ export const METRICS: MetricTable<MetricsSources> = {
     read: ({ core }) => core.policyMaps.overflows,
   },
   source_age_seconds: {
-    help: 'Time since every configured path of the source could last be read, by kind of source. 0 while all can be read',
+    help: 'Time since every configured path of the source could last be read, by kind of source; collections: every collection of the cluster. 0 while all can be read',
     label: 'source',
     read: ({ sources }) => [...sources.ages.ages()].map(([kind, ms]) => [kind, ms / MS_PER_SECOND]),
   },

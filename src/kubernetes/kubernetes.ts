@@ -114,6 +114,11 @@ export class Kubernetes {
     return this.#collections.map((collection) => this.#statusOf(collection))
   }
 
+  /** True while the server shows every collection, or does not have it. */
+  get isReachable(): boolean {
+    return this.#parts.every(({ state }) => state !== 'away' && state !== 'forbidden')
+  }
+
   /** The sum of a counter of all reflectors, by key: lists by cause, requests by status. */
   counts(of: 'lists' | 'requests'): ReadonlyMap<string, number> {
     const sums = new Map<string, number>()

@@ -242,9 +242,9 @@ export interface GateConfig {
   /** Sources of policies and endpoints that cannot be read any more. */
   sources?:
     | {
-        /** Time without a successful read of all paths of policies, or of all paths of endpoints, after which sources.then applies (default 24h). */
+        /** Time without a successful read of all paths of policies, of all paths of endpoints, or of all collections of the cluster, after which sources.then applies (default 24h). */
         'max-age'?: Duration | undefined
-        /** What happens until the paths can be read again: keep changes nothing; audit audits the node; deny refuses every query, and learned addresses stay allowed until they expire (default keep). */
+        /** What happens until they can be read again: keep changes nothing; audit audits the node; deny refuses every query, and learned addresses stay allowed until they expire (default keep). */
         then?: 'keep' | 'audit' | 'deny' | undefined
       }
     | undefined

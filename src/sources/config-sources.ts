@@ -31,6 +31,8 @@ export interface ConfigSourcesOptions extends Omit<
   readonly peers: ResourceControl
   readonly audit: AuditControl
   readonly flows: FlowRing
+  /** True while the cluster shows every collection. Returns undefined without a cluster. */
+  readonly isClusterReachable?: () => boolean | undefined
   /** Called when sources become silent (`sources.max-age`), and when all are reachable again. */
   readonly onSilence: OnSilence
   /** Called when a change is in force, so that labels can follow. */

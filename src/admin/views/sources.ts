@@ -22,6 +22,8 @@ export function* sourceRows(state: AdminState): Iterable<SourceShape> {
     resources: { objects: [...state.resources()].length, faulty: 0 },
   }
   for (const [kind, ms] of sourceAges?.ages() ?? []) {
+    // The collections have rows of their own.
+    if (kind === 'collections') continue
     const isSilent = sourceAges?.silent.includes(kind) === true
     const age = Math.round(ms / MS_PER_SECOND)
     const { objects = 0, faulty = 0 } = counts[kind] ?? {}

@@ -31,7 +31,9 @@ type Look = 'changing' | 'quiet' | 'done' | 'unfinished'
 export interface FileWatcherOptions {
   readonly config: Pick<Config, 'endpoints' | 'policies' | 'resources' | 'sources'>
   readonly clock: Clock
-  readonly files: Readonly<Record<SourceKind, WatchedFiles>>
+  readonly files: Readonly<Record<Exclude<SourceKind, 'collections'>, WatchedFiles>>
+  /** True while the cluster shows every collection. Returns undefined without a cluster. */
+  readonly isClusterReachable?: () => boolean | undefined
   /** Called when files were read whose items can differ from before. */
   readonly onChanged: () => void
   readonly onSilence: OnSilence
@@ -79,7 +81,9 @@ export class FileWatcher {
   /** Notes which sources could be read in the last look at all files. */
   noteAges(): void {
     const { policies, endpoints, resources } = this.#options.files
+    const isReachable = this.#options.isClusterReachable?.()
     this.ages.update([
+      ...(isReachable === undefined ? [] : [['collections', isReachable] as const]),
       ['policies', policies.isReachable],
       ['endpoints', endpoints.isReachable],
       ['resources', resources.isReachable],
