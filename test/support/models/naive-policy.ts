@@ -77,9 +77,11 @@ function tierVerdict(
   name: 'Admin' | 'Baseline',
   covers: (rule: Rule) => boolean,
 ): 'allow' | 'deny' | undefined {
-  for (let priority = 0; priority <= 1000; priority++) {
-    const said = selecting
-      .filter(({ tier }) => tier?.name === name && tier.priority === priority)
+  const own = selecting.flatMap(({ tier, rules }) => (tier?.name === name ? { tier, rules } : []))
+  const priorities = new Set(own.map(({ tier }) => tier.priority))
+  for (const priority of [...priorities].sort((a, b) => a - b)) {
+    const said = own
+      .filter(({ tier }) => tier.priority === priority)
       .flatMap(({ rules }) => rules.find(covers)?.action ?? [])
     if (said.includes('deny')) return 'deny'
     if (said.includes('pass')) return undefined
