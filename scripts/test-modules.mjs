@@ -1,7 +1,8 @@
 // Compiles src/, test/ and demo/ to JavaScript once, so that no test process compiles for itself. In build/tests/, `parts.js` holds every
 // module that others import, each evaluated when it is first used: one file is there in a quarter of the time that its 800 modules take.
 // Test files and programs that wait at their top level have a module each, under their own path, which takes what it imports from
-// parts.js (test-parts.mjs). What has not changed since the last run is kept.
+// parts.js (test-parts.mjs). Programs that stand for other hosts hold what they import themselves, because each is started many times, and
+// parts.js takes half of such a start. What has not changed since the last run is kept.
 // `import.meta` in a module has the URL and paths of the source, so that tests find the files beside it.
 
 import { spawnSync } from 'node:child_process'
@@ -20,6 +21,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
 const FOLDERS = ['src', 'test', 'demo']
+/** A file here that reads its arguments is a program that stands for another host. */
+const PEERS = 'test/support/peers/'
 const PARTS = fileURLToPath(new URL('./test-parts.mjs', import.meta.url))
 /** Stands for fast-check in a run of properties. */
 const PROPERTIES = fileURLToPath(new URL('../test/support/properties.ts', import.meta.url))
@@ -60,6 +63,10 @@ export async function compileModules({ isProperty }) {
     isProperty,
   )
   await compileAlone(folder, alone)
+  await compilePeers(
+    folder,
+    sources.filter((path) => !path.endsWith('.test.ts')),
+  )
   return folder
 }
 
@@ -74,9 +81,35 @@ function standsAlone(path) {
   return WAITS.test(text) || (text.match(BLOCKS) ?? []).some((block) => /\bawait\b/.test(block))
 }
 
+async function compilePeers(folder, sources) {
+  const list = join(folder, 'peers.json')
+  const state = stateOf(sources)
+  if (existsSync(list) && readFileSync(list, 'utf8') === state) return
+  const peers = sources.filter(
+    (path) => path.startsWith(PEERS) && readFileSync(path, 'utf8').includes('process.argv'),
+  )
+  if (peers.length === 0) return
+  await build({
+    ...SETTINGS,
+    entryPoints: peers.map((source) => ({ in: source, out: source.replace(/\.ts$/, '') })),
+    outdir: join(folder, 'peers'),
+    format: 'esm',
+    // Packages call `require`.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+    plugins: [{ name: 'peers', setup: loadSources }],
+  })
+  writeFileSync(list, state)
+}
+
+function stateOf(sources) {
+  return JSON.stringify([PACKAGES, sources.map((path) => [path, statSync(path).mtimeMs])])
+}
+
 async function compileParts(folder, parts, isProperty) {
   const list = join(folder, 'parts.json')
-  const state = JSON.stringify([PACKAGES, parts.map((path) => [path, statSync(path).mtimeMs])])
+  const state = stateOf(parts)
   if (existsSync(list) && readFileSync(list, 'utf8') === state) return
   rmSync(list, { force: true })
   const names = [...PACKAGES.filter((name) => existsSync(join('node_modules', name))), ...parts]
