@@ -157,7 +157,8 @@ class Subject {
     const { revision } = core.committer
     const began = performance.now()
     act()
-    while (core.committer.revision === revision || transition.pending) await turn()
+    const { peers } = this.#cluster.objects
+    while (peers.hasMore || core.committer.revision === revision || transition.pending) await turn()
     return performance.now() - began
   }
 

@@ -164,6 +164,38 @@ void test('endpoints wait for the first list of peers', () => {
   assert.equal(lab.endpoints.size, 1)
 })
 
+void test('many peers come in slices, endpoints wait for the first of them, and a start has them at once', () => {
+  const lab = new ClusterLab(PEERS)
+  lab.peersMax = 1000
+  lab.objects = lab.make()
+  lab.interfaces.set('10.0.0.1', 'veth1')
+  lab.list(NAMESPACES, [NAMESPACE])
+  lab.list(PODS, [pod('web', '10.0.0.1')])
+  lab.list(POLICIES, [])
+  const many = Array.from({ length: 500 }, (_, i) =>
+    pod(`p${i}`, `10.0.${1 + (i >> 8)}.${i & 255}`),
+  )
+  lab.list(PEERS, many)
+  const found: string[] = []
+  for (let i = 0; i < 20; i++) {
+    lab.clock.advance(i === 0 ? 10 : 1)
+    found.push(`${lab.peers.size} ${lab.endpoints.size}`)
+  }
+  assert.equal(found[0], '64 0')
+  assert.equal(found.at(-1), '500 1')
+  assert.ok(
+    found.every((each) => each.endsWith(' 0') || each === '500 1'),
+    found.join(),
+  )
+  lab.list(PEERS, many.slice(1))
+  lab.clock.advance(100)
+  assert.equal(lab.peers.has('shop/p0'), false)
+  lab.peers.clear()
+  lab.objects = lab.make()
+  lab.objects.restore()
+  assert.equal(lab.peers.size, 499)
+})
+
 void test('a start has the peers of the daemon before, and who took an address last', () => {
   const lab = mkLab(pod('old', '10.0.1.1'), pod('young', '10.0.1.1'), pod('db', '10.0.1.2'))
   const before = Object.fromEntries(lab.peers)

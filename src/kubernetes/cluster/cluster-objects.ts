@@ -33,6 +33,8 @@ export interface ClusterObjectsOptions
 
 /** Events that come within this time, in milliseconds, become one change. */
 const BATCH_MS = 10
+/** The pause between two slices of a long list, in milliseconds. */
+const PAUSE_MS = 1
 
 /** Counts of one collection. */
 export interface CollectionCounts {
@@ -50,6 +52,7 @@ export class ClusterObjects {
   readonly #policies = new Map<string, ClusterPolicies>()
   /** Kinds that were listed or kept, or that the server does not have or does not show. */
   readonly #settled = new Set<string>()
+  #isComplete = false
   #batch: Timer | undefined
   /** When the first event of the batch came. */
   #since: number | undefined
@@ -74,7 +77,7 @@ export class ClusterObjects {
 
   /** True when endpoints are in force: every collection was listed once, or was kept. */
   get isComplete(): boolean {
-    return this.#options.collections.every(({ kind }) => this.#settled.has(kind))
+    return this.#isComplete
   }
 
   countsOf({ kind }: Collection): CollectionCounts {
@@ -105,7 +108,9 @@ export class ClusterObjects {
     for (const { hold } of this.#policies.values()) hold.hold()
     // The daemon before may have ended between its first lists. Then its pods wait for this daemon's lists.
     if (kept.isComplete) for (const { kind } of collections) this.#settled.add(kind)
-    this.#flush()
+    // Nothing waits for this start, and the kernel's entries of peers that are missing would be removed.
+    do this.#flush()
+    while (this.peers.hasMore)
   }
 
   /**
@@ -222,9 +227,9 @@ export class ClusterObjects {
     return this.#policies.get(kind)?.names() ?? []
   }
 
-  #schedule(): void {
+  #schedule(delayMs = BATCH_MS): void {
     this.#since ??= this.#options.clock.now()
-    this.#batch ??= this.#options.clock.after(BATCH_MS, () => {
+    this.#batch ??= this.#options.clock.after(delayMs, () => {
       this.#batch = undefined
       this.#flush()
     })
@@ -234,16 +239,18 @@ export class ClusterObjects {
     const policies = new Map(
       [...this.#policies.values()].flatMap((each) => [...each.takeChanges()]),
     )
-    const { isComplete } = this
-    const { clock, onChange } = this.#options
+    const { clock, onChange, collections } = this.#options
     const since = this.#since ?? clock.now()
     this.#since = undefined
-    if (isComplete) this.#options.kept?.markComplete()
-    const endpoints = isComplete ? this.pods.takeChanges() : new Map()
     const peers = this.peers.takeChanges()
+    this.#isComplete ||=
+      !this.peers.hasMore && collections.every(({ kind }) => this.#settled.has(kind))
+    if (this.isComplete) this.#options.kept?.markComplete()
+    const endpoints = this.isComplete ? this.pods.takeChanges() : new Map()
     if (policies.size + endpoints.size + peers.size > 0) {
       onChange({ policies, endpoints, peers }, since)
     }
+    if (this.peers.hasMore) this.#schedule(PAUSE_MS)
   }
 }
 

@@ -2,7 +2,8 @@
 // that took it last: when a pod of another node gets the address of a pod that is gone, the removal of the old pod can come later. The number
 // of peers is bounded. Pods beyond the bound wait in the order in which they came, until a peer goes.
 //
-// Cost: a change of a pod looks at this pod, and at the pods that claim the same addresses.
+// Cost: a change of a pod looks at this pod, and at the pods that claim the same addresses. A list of many pods is taken in slices, so that
+// queries do not wait for it.
 
 import { formatPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
 import { addTo, removeFrom, type FewSet } from '../../core/tables/few.ts'
@@ -10,9 +11,9 @@ import type { Resource } from '../../enforcement/resource-control.ts'
 import { Guard } from '../../names/guard.ts'
 import type { KubernetesObject } from '../reflector/objects.ts'
 import { isOlder } from '../reflector/resource-version.ts'
-import { parseObject, type KeptObjects } from './kept-objects.ts'
+import type { KeptObjects } from './kept-objects.ts'
 import type { Namespaces } from './namespaces.ts'
-import { peerDocument, podLabels, readPod } from './pods.ts'
+import { peerDocument, podLabels, readPod, type Pod } from './pods.ts'
 
 export interface ClusterPeersOptions {
   readonly clusterName: string
@@ -25,8 +26,7 @@ export interface ClusterPeersOptions {
 interface Peer {
   /** `namespace/name`. */
   readonly owner: string
-  readonly namespace: string
-  readonly uid: string
+  readonly pod: Pod
   readonly addresses: readonly Prefix[]
   /** The version of the pod when it took these addresses. */
   readonly since: string
@@ -37,11 +37,16 @@ interface Peer {
 /** A pod has at most one address of each family. */
 const ADDRESSES_MAX = 2
 
+/** How many pods one call of `takeChanges` reads. They take about 5 ms. */
+const SLICE = 64
+
 /** Addresses of every host, which are no pod's. */
 const SPECIAL = new Guard({ nodeAddresses: [], protectedPrefixes: [] })
 
 export class ClusterPeers {
   readonly #options: ClusterPeersOptions
+  /** Pods that were set or removed (`undefined`), and are not read yet. */
+  readonly #incoming = new Map<string, KubernetesObject | undefined>()
   readonly #peers = new Map<string, Peer>()
   /** Pods beyond the bound, the oldest first. */
   readonly #waiting = new Map<string, KubernetesObject>()
@@ -66,36 +71,58 @@ export class ClusterPeers {
     return this.#waiting.size
   }
 
+  /** True if `takeChanges` has to be called again. */
+  get hasMore(): boolean {
+    return this.#incoming.size > 0
+  }
+
   names(): readonly string[] {
-    return [...this.#peers.keys(), ...this.#waiting.keys()]
+    return [...this.#peers.keys(), ...this.#waiting.keys(), ...this.#incoming.keys()]
+  }
+
+  set(name: string, object: KubernetesObject): void {
+    this.#incoming.set(name, object)
+  }
+
+  remove(name: string): void {
+    this.#incoming.set(name, undefined)
+  }
+
+  #read(): void {
+    let left = SLICE
+    for (const [name, object] of this.#incoming) {
+      if (left-- === 0) return
+      this.#incoming.delete(name)
+      if (object === undefined) this.#remove(name)
+      else this.#set(name, object)
+    }
   }
 
   /** Takes a pod. A pod without an address of its own is no peer. */
-  set(name: string, object: KubernetesObject): void {
+  #set(name: string, object: KubernetesObject): void {
     const pod = readPod(object)
     const addresses = pod.isOnHostNetwork || pod.hasFinished ? [] : addressesOf(pod.addresses)
-    if (addresses.length === 0) return this.remove(name)
+    if (addresses.length === 0) return this.#remove(name)
     const before = this.#peers.get(name)
     if (before === undefined && this.#peers.size >= this.#options.peersMax) {
       if (!this.#waiting.has(name)) this.refusals++
       this.#waiting.set(name, object)
       return
     }
-    const isSamePlace = before?.uid === pod.uid && samePrefixes(before.addresses, addresses)
+    const isSamePlace = before?.pod.uid === pod.uid && samePrefixes(before.addresses, addresses)
     const since = isSamePlace ? before.since : object.metadata.resourceVersion
     const text = JSON.stringify(peerDocument(pod, since))
     if (before?.text === text) return
-    const { namespace, uid } = pod
-    const owner = `${namespace}/${pod.name}`
+    const owner = `${pod.namespace}/${pod.name}`
     if (before !== undefined) this.#unclaim(name, before)
-    this.#peers.set(name, { owner, namespace, uid, addresses, since, text })
+    this.#peers.set(name, { owner, pod, addresses, since, text })
     for (const address of addresses) addTo(this.#byAddress, formatPrefix(address), name)
-    addTo(this.#byNamespace, namespace, name)
+    addTo(this.#byNamespace, pod.namespace, name)
     this.#touch(name, owner, addresses)
     this.#options.kept?.keep(name, text)
   }
 
-  remove(name: string): void {
+  #remove(name: string): void {
     this.#waiting.delete(name)
     const peer = this.#peers.get(name)
     if (peer === undefined) return
@@ -104,7 +131,7 @@ export class ClusterPeers {
     this.#options.kept?.keep(name, undefined)
     for (const [oldest, object] of this.#waiting) {
       this.#waiting.delete(oldest)
-      return this.set(oldest, object)
+      return this.#set(oldest, object)
     }
   }
 
@@ -119,8 +146,9 @@ export class ClusterPeers {
     return this.#byNamespace.has(namespace)
   }
 
-  /** Returns the peers that changed since the last call, by owner. `undefined`: the peer is gone. */
+  /** Returns peers that changed since the last call, by owner. `undefined`: the peer is gone. */
   takeChanges(): ReadonlyMap<string, Resource | undefined> {
+    this.#read()
     const changes = new Map<string, Resource | undefined>()
     for (const [name, owner] of this.#touched) changes.set(owner, this.#resourceOf(name))
     this.#touched.clear()
@@ -130,13 +158,11 @@ export class ClusterPeers {
   #resourceOf(name: string): Resource | undefined {
     const peer = this.#peers.get(name)
     const { clusterName, namespaces } = this.#options
-    const namespaceLabels = peer && namespaces.labelsOf(peer.namespace)
+    const namespaceLabels = peer && namespaces.labelsOf(peer.pod.namespace)
     if (peer === undefined || namespaceLabels === undefined) return undefined
     const addresses = peer.addresses.filter((each) => this.#holderOf(each) === name)
     if (addresses.length === 0) return undefined
-    const object = parseObject(peer.text)
-    if (object === undefined) return undefined
-    const labels = podLabels(readPod(object), { namespaceLabels, clusterName }, () => undefined)
+    const labels = podLabels(peer.pod, { namespaceLabels, clusterName }, () => undefined)
     return { name: peer.owner, addresses, labels }
   }
 
@@ -153,9 +179,9 @@ export class ClusterPeers {
     return holder
   }
 
-  #unclaim(name: string, { owner, namespace, addresses }: Peer): void {
+  #unclaim(name: string, { owner, pod, addresses }: Peer): void {
     for (const address of addresses) removeFrom(this.#byAddress, formatPrefix(address), name)
-    removeFrom(this.#byNamespace, namespace, name)
+    removeFrom(this.#byNamespace, pod.namespace, name)
     this.#touch(name, owner, addresses)
   }
 

@@ -66,8 +66,7 @@ export class KeptObjects {
 /** Most texts have no resource version, because it changes when nothing of the text does. */
 const UNVERSIONED = { resourceVersion: '0' }
 
-/** Reads a kept text. */
-export function parseObject(text: string): KubernetesObject | undefined {
+function parseObject(text: string): KubernetesObject | undefined {
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -67,6 +67,7 @@ export class ClusterLab {
   readonly interfaces = new Map<string, string>()
   readonly holds: string[] = []
   changes = 0
+  peersMax = 3
   readonly collections: readonly Collection[]
   objects: ClusterObjects
 
@@ -85,7 +86,7 @@ export class ClusterLab {
       clock: this.clock,
       collections: this.collections,
       clusterName: 'default',
-      peersMax: 3,
+      peersMax: this.peersMax,
       massRemoval: { share: 0.2, holdMs: HOLD_MS },
       kept: new KeptObjects({ saved: new Map(this.saved), keep }),
       parsePolicy: (document, name) => {
