@@ -1,7 +1,7 @@
 // What the packet path itself costs: queries in, queries out, answers in, learned, answers out, as in a daemon with
 // native sockets, but with nothing behind the addon's functions and with the datapath in memory. `steady`: 20,000 names
-// that are known; `new`: every name and address new. Per query, of the median turn. Where others use the machine run it
-// under `chrt -f 50`.
+// that are known; `new`: every name and address new. Per query, of the median turn. The machine must be quiet. Real-time
+// priority (`chrt -f`) does not help: the compiler of tsx inherits it, and takes a processor from everyone.
 
 import { runBench, type Figure } from './support/bench.ts'
 import { STAGES } from './support/loop-addon.ts'
