@@ -1,5 +1,5 @@
-// ApiPort is what the reflector needs of a connection to the API server: one answer, or a stream of events. The calls of one request come
-// in order. They come after the request function has returned, and none comes after `cancel`.
+// ApiPort is what namegate needs of a connection to the API server: one answer, or a stream of events. The calls of one request come in
+// order. They come after the request function has returned, and none comes after `cancel`.
 
 /** The server answered a request with one body. */
 export interface ApiAnswer {
@@ -17,6 +17,9 @@ export interface ApiLoss {
   readonly kind: 'lost' | 'too-long'
   readonly reason: string
 }
+
+/** A request was given up. */
+export const NO_ANSWER: ApiLoss = { kind: 'lost', reason: 'the API server does not answer' }
 
 /** The server ended an open stream in an orderly way. */
 export interface ApiStreamEnd {
@@ -40,4 +43,15 @@ export interface ApiPort {
   /** `path` has the query string. `done` is called once. */
   get(path: string, done: (end: ApiAnswer | ApiLoss) => void): ApiRequest
   watch(path: string, handlers: WatchHandlers): ApiRequest
+}
+
+/** A port that can also change objects. */
+export interface ApiWriter extends ApiPort {
+  /** Creates an object (POST), or changes some fields of one (PATCH, RFC 7396). `done` is called once. */
+  change(
+    method: 'POST' | 'PATCH',
+    path: string,
+    body: object,
+    done: (end: ApiAnswer | ApiLoss) => void,
+  ): ApiRequest
 }

@@ -69,8 +69,10 @@ export class ApiSession {
   }
 
   /** Throws if the session has ended in the meantime. */
-  request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    return this.#session.request(headers, { endStream: true })
+  request(headers: OutgoingHttpHeaders, body?: string): ClientHttp2Stream {
+    const stream = this.#session.request(headers, { endStream: body === undefined })
+    if (body !== undefined) stream.end(body)
+    return stream
   }
 
   /** Notes that something came. */

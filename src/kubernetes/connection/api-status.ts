@@ -1,7 +1,7 @@
 // Reads the Status object, with which the API server refuses a request or ends a watch.
 
 import { isMapping } from '../../documents/source-document.ts'
-import type { ApiAnswer } from './api-port.ts'
+import type { ApiAnswer, ApiLoss } from './api-port.ts'
 
 export interface ApiStatus {
   readonly code: number
@@ -32,6 +32,11 @@ export function describeStatus({ code, message }: ApiStatus): string {
   return message === ''
     ? `the API server answered ${code}`
     : `the API server answered ${code}: ${message}`
+}
+
+/** Describes why a request did not do what it should. */
+export function describeEnd(end: ApiAnswer | ApiLoss): string {
+  return end.kind === 'answer' ? describeStatus(statusOfAnswer(end)) : end.reason
 }
 
 const MESSAGE_MAX = 300

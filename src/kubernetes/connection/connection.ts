@@ -6,9 +6,9 @@ import type { ApiAccess } from './access.ts'
 import type {
   ApiAnswer,
   ApiLoss,
-  ApiPort,
   ApiRequest,
   ApiStreamEnd,
+  ApiWriter,
   WatchHandlers,
 } from './api-port.ts'
 import { ApiSession } from './api-session.ts'
@@ -28,7 +28,14 @@ export interface ConnectionOptions {
 
 type End = ApiAnswer | ApiLoss | ApiStreamEnd
 
-export class Connection implements ApiPort {
+interface Sent {
+  readonly method: 'GET' | 'POST' | 'PATCH'
+  readonly path: string
+  readonly body?: { readonly type: string; readonly text: string }
+  readonly watch?: WatchHandlers
+}
+
+export class Connection implements ApiWriter {
   readonly counts = newConnectionCounts()
   readonly #options: ConnectionOptions
   readonly #credentials: Credentials
@@ -42,13 +49,22 @@ export class Connection implements ApiPort {
   }
 
   get(path: string, done: (end: ApiAnswer | ApiLoss) => void): ApiRequest {
-    return this.#send(path, undefined, (end) => {
-      done(end.kind === 'ended' ? { kind: 'lost', reason: 'the answer has no body' } : end)
-    })
+    return this.#send({ method: 'GET', path }, answerTo(done))
   }
 
   watch(path: string, handlers: WatchHandlers): ApiRequest {
-    return this.#send(path, handlers, (end) => handlers.onEnd(end))
+    return this.#send({ method: 'GET', path, watch: handlers }, (end) => handlers.onEnd(end))
+  }
+
+  change(
+    method: 'POST' | 'PATCH',
+    path: string,
+    body: object,
+    done: (end: ApiAnswer | ApiLoss) => void,
+  ): ApiRequest {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const text = JSON.stringify(body)
+    return this.#send({ method, path, body: { type, text } }, answerTo(done))
   }
 
   /** Ends everything. No request has an end afterwards. */
@@ -58,14 +74,15 @@ export class Connection implements ApiPort {
     this.#sessions = []
   }
 
-  #send(path: string, watch: WatchHandlers | undefined, onEnd: (end: End) => void): ApiRequest {
-    const { access, bounds = API_BOUNDS, clock } = this.#options
+  #send(sent: Sent, onEnd: (end: End) => void): ApiRequest {
+    const { bounds = API_BOUNDS, clock } = this.#options
+    const { body, watch } = sent
     const report = (end: End): void => {
       if (!this.#isClosed) onEnd(end)
     }
     try {
       const session = this.#session()
-      const stream = session.request(this.#headers(access.prefix + path, watch !== undefined))
+      const stream = session.request(this.#headers(sent), body?.text)
       return new Exchange({
         stream,
         bounds,
@@ -79,15 +96,16 @@ export class Connection implements ApiPort {
     }
   }
 
-  #headers(path: string, isWatch: boolean): Record<string, string> {
+  #headers({ method, path, body, watch }: Sent): Record<string, string> {
     const authorization = this.#credentials.authorization()
     return {
-      ':method': 'GET',
-      ':path': path,
+      ':method': method,
+      ':path': this.#options.access.prefix + path,
       accept: 'application/json',
       'user-agent': this.#options.agent,
       // The server does not pack watches, and a packed stream would delay events.
-      ...(isWatch ? {} : { 'accept-encoding': 'gzip' }),
+      ...(watch === undefined ? { 'accept-encoding': 'gzip' } : {}),
+      ...(body === undefined ? {} : { 'content-type': body.type }),
       ...(authorization === undefined ? {} : { authorization }),
     }
   }
@@ -99,6 +117,13 @@ export class Connection implements ApiPort {
     const session = new ApiSession(access.origin, this.#credentials.tls(), clock, this.counts)
     this.#sessions = [...this.#sessions.filter((each) => !each.isOver), session]
     return session
+  }
+}
+
+/** Every answer but that of a watch has a body. */
+function answerTo(done: (end: ApiAnswer | ApiLoss) => void): (end: End) => void {
+  return (end) => {
+    done(end.kind === 'ended' ? { kind: 'lost', reason: 'the answer has no body' } : end)
   }
 }
 
