@@ -97,6 +97,8 @@ export interface ClusterView {
   readonly server: string
   readonly version: string
   readonly collections: NonNullable<StatusShape['kubernetes']>['collections']
+  /** Undefined if no Events are configured. */
+  readonly events: { readonly status: NonNullable<StatusShape['kubernetes']>['events'] } | undefined
   /** Pods of this node that are no endpoints, by reason. */
   readonly leftOut: ReadonlyMap<string, number>
   /** Why this node does not know pods of other nodes, and the namespaces whose pods it knows. An empty reason: it knows them all. */

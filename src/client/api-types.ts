@@ -233,6 +233,14 @@ export type Status = {
         readonly denies: boolean
       }[]
     }
+    readonly events: {
+      /** `standby`: another node writes Events about policies, or no node. */
+      readonly state: 'off' | 'standby' | 'writing' | 'forbidden'
+      /** The node that writes. Empty: no node, or not known. */
+      readonly writer: string
+      /** Empty while all is well. */
+      readonly reason: string
+    }
   } | null
   readonly audited: {
     /** True while audit is set for the node, an endpoint or a policy. */

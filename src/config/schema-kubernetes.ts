@@ -81,9 +81,24 @@ export const kubernetes = section(
       share,
       hold: duration({ default: '5m', doc: 'how long the removed policies stay in force' }),
     }).prefault({}),
+    events: group('Events about policies with faults, which `kubectl describe` shows', {
+      enabled: flag({
+        default: false,
+        doc: 'true lets one node of the cluster write them, which needs rights of its own',
+      }),
+      namespace: words('namespace').default('namegate').meta({
+        description: 'namespace of the Lease that chooses the node (name; default namegate).',
+      }),
+      lease: duration({
+        default: '60s',
+        min: 1000,
+        max: 3_600_000,
+        doc: 'how long the node can be silent before another node takes its place',
+      }),
+    }).prefault({}),
   },
   (
-    { 'cluster-name': clusterName, 'mass-removal': removal, spread, collections, ...keys },
+    { 'cluster-name': clusterName, 'mass-removal': removal, spread, collections, events, ...keys },
     context,
   ) => {
     if (keys.peers === 'watch' && !collections.includes('pods')) {
@@ -95,6 +110,7 @@ export const kubernetes = section(
       clusterName,
       spreadMs: spread,
       massRemoval: { share: removal.share, holdMs: removal.hold },
+      events: { enabled: events.enabled, namespace: events.namespace, leaseMs: events.lease },
     }
   },
 )

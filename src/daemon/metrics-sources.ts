@@ -44,7 +44,7 @@ export interface MetricsSources {
     readonly fileTexts: { readonly tooLong: number } | undefined
   }
   /** Undefined without a cluster in the configuration. */
-  readonly cluster: Pick<Kubernetes, 'collections' | 'counts' | 'leftOut' | 'times'> | undefined
+  readonly cluster: ClusterSources | undefined
   readonly mode: Pick<DaemonMode, 'now'>
   readonly interception: Pick<Interception, 'counters' | 'isInForce'>
   readonly repair: Counted<Repairs> | undefined
@@ -57,6 +57,11 @@ export interface MetricsSources {
   readonly state: AdminState['kept']
   readonly putBack: Pick<PutBack, 'counts'> | undefined
   readonly page: PageCounts
+}
+
+interface ClusterSources extends Pick<Kubernetes, 'collections' | 'counts' | 'leftOut' | 'times'> {
+  /** Undefined if no Events are configured. */
+  readonly events: Pick<NonNullable<Kubernetes['events']>, 'counts'> | undefined
 }
 
 export type FileState = { readonly state: string }

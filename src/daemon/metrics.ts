@@ -520,6 +520,11 @@ export const METRICS: MetricTable<MetricsSources> = {
     label: 'cause',
     read: ({ cluster }) => cluster?.counts('lists'),
   },
+  kubernetes_events_total: {
+    help: 'Events about policies with faults that this node sent, by result. refused: the server takes no such Event; forbidden: a right is missing; failed: no answer, or a fault of the server',
+    label: 'result',
+    read: ({ cluster }) => cluster?.events && Object.entries(cluster.events.counts),
+  },
 
   // The datapath, repair and interception
   datapath_events_total: {

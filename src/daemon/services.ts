@@ -211,7 +211,10 @@ export class DaemonServices {
     this.#metrics.stop()
     this.#hits.stop()
     this.putBack.stop()
-    if (!goesOn) await this.daemon.interception.stop()
+    if (!goesOn) {
+      await this.daemon.interception.stop()
+      await this.daemon.cluster?.events?.release()
+    }
     this.daemon.stop(goesOn)
     await this.#flows?.keeper.stop()
     await this.#kept?.close()

@@ -12,11 +12,12 @@ import { BADNESS, warningsOf, type CollectionStatus } from './collection-status.
 import { unknownPodsOf, type UnknownPods } from './unknown-pods.ts'
 import { targetsOf, type Collection, type Target } from './reflector/collections.ts'
 import type { CollectionState } from './reflector/collection-events.ts'
-import type { ApiPort } from './connection/api-port.ts'
 import { EnforcementTimes } from './cluster/enforcement-times.ts'
+import type { ApiWriter } from './connection/api-port.ts'
 import type { TextKeeper } from '../sources/files/last-good-texts.ts'
 import { KeptObjects } from './cluster/kept-objects.ts'
 import type { Placement } from './cluster/placements.ts'
+import { PolicyEvents } from './events/policy-events.ts'
 import { WHY_NOT } from './cluster/pods.ts'
 import { Reflector } from './reflector/reflector.ts'
 import { RelistGate } from './reflector/relist-gate.ts'
@@ -29,7 +30,7 @@ export interface KubernetesOptions {
   readonly log: Log
   readonly random: RandomPool
   /** `stop` closes it. */
-  readonly api: ApiPort & { close(): void }
+  readonly api: ApiWriter & { close(): void }
   /** The address of the server, for views. */
   readonly server: string
   /** `limits.peers`. */
@@ -64,6 +65,8 @@ export class Kubernetes {
   readonly objects: ClusterObjects
   readonly server: string
   readonly times: EnforcementTimes
+  /** Undefined without `events.enabled`. */
+  readonly events: PolicyEvents | undefined
   readonly #options: KubernetesOptions
   readonly #kept: KeptObjects | undefined
   readonly #parts: readonly Part[]
@@ -87,6 +90,9 @@ export class Kubernetes {
       onChange: (change, since) => this.#change(change, since),
       onHold: (collection, isHolding) => this.#reportHold(collection, isHolding),
     })
+    this.events = config.events.enabled
+      ? new PolicyEvents({ ...options, ...config.events, policies: this.objects })
+      : undefined
     const gate = new RelistGate()
     this.#parts = targets.map((target) => this.#newPart(target, gate))
   }
@@ -132,9 +138,9 @@ export class Kubernetes {
     return sums
   }
 
-  /** Sentences about collections that are not current. */
+  /** Sentences about collections that are not current, and about missing rights. */
   get warnings(): readonly string[] {
-    return this.collections.flatMap(warningsOf)
+    return [...this.collections.flatMap(warningsOf), ...(this.events?.warnings ?? [])]
   }
 
   get unknownPods(): UnknownPods {
@@ -182,10 +188,12 @@ export class Kubernetes {
         this.#version = body['gitVersion']
     })
     for (const { reflector } of this.#parts) reflector.start()
+    this.events?.start()
   }
 
   stop(): void {
     for (const { reflector } of this.#parts) reflector.stop()
+    this.events?.stop()
     this.#options.api.close()
     this.objects.stop()
   }

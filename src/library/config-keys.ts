@@ -204,6 +204,17 @@ export interface GateConfig {
               hold?: Duration | undefined
             }
           | undefined
+        /** Events about policies with faults, which `kubectl describe` shows. */
+        events?:
+          | {
+              /** True lets one node of the cluster write them, which needs rights of its own (default false). */
+              enabled?: boolean | undefined
+              /** Namespace of the Lease that chooses the node (default namegate). */
+              namespace?: string | undefined
+              /** How long the node can be silent before another node takes its place (default 60s). */
+              lease?: Duration | undefined
+            }
+          | undefined
       }
     | undefined
   /** Clients that are not known endpoints. */

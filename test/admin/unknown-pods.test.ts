@@ -18,6 +18,7 @@ function clusterOf(reason: string, except: readonly string[] = []): ClusterView 
     leftOut: new Map(),
     unknownPods: { reason, except },
     warnings: [],
+    events: undefined,
     accept: () => 0,
     place: () => {},
     displace: () => {},

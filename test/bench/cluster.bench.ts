@@ -19,7 +19,8 @@ const NAMES = 5
 const PODS = 500
 const PEERS = 20_000
 const CHANGES = 40
-const SILENT_API = { get: () => ({ cancel() {} }), watch: () => ({ cancel() {} }), close() {} }
+const silent = () => ({ cancel() {} })
+const SILENT_API = { get: silent, watch: silent, change: silent, close() {} }
 
 function collectionOf(kind: string): Collection {
   const found = COLLECTIONS.find((each) => each.kind === kind)

@@ -36,6 +36,13 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ],
   ],
   [
+    'a lease that no node could renew in time',
+    'kubernetes: { events: { lease: 10ms } }\n',
+    [
+      '1:32: kubernetes.events.lease: found "10ms", expected a duration: a whole number and ms, s, m, h or d, such as 30s (1000ms to 3600000ms)',
+    ],
+  ],
+  [
     'a key that is like none',
     'log: { colour: 1 }\n',
     ['1:8: unknown key log.colour, expected level or format'],

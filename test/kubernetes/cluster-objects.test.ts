@@ -105,14 +105,15 @@ void test('a faulty policy is reported with its object, and its last good versio
   lab.list(POLICIES, [policy('allow')])
   lab.settle()
   const kept = lab.saved.get('kubernetes:CiliumNetworkPolicy/shop/allow')
-  lab.objects.change(
-    POLICIES,
-    policy('allow', { endpointSelector: {}, egress: [{ toCIDR: ['no'] }] }),
-  )
+  const bad = { endpointSelector: {}, egress: [{ toCIDR: ['no'] }] }
+  lab.objects.change(POLICIES, policy('allow', bad))
   lab.settle()
   assert.equal(lab.policies.get('kubernetes:CiliumNetworkPolicy/shop/allow'), 1)
   assert.equal(lab.saved.get('kubernetes:CiliumNetworkPolicy/shop/allow'), kept)
   assert.equal(lab.objects.countsOf(POLICIES).faulty, 1)
+  lab.objects.change(POLICIES, policy('new', bad))
+  const faulty = [...lab.objects.faulty()].map(([, { uid, hasLastGood }]) => [uid, hasLastGood])
+  assert.deepEqual(Object.fromEntries(faulty), { 'uid-allow': true, 'uid-new': false })
 })
 
 void test('removed pods go at once; many removed policies are held until someone accepts', () => {
@@ -135,6 +136,7 @@ void test('removed pods go at once; many removed policies are held until someone
   assert.equal(lab.policies.size, 3)
   assert.deepEqual(lab.holds, ['CiliumNetworkPolicy held'])
   assert.equal(lab.objects.countsOf(POLICIES).held, 2)
+  assert.equal(lab.objects.uidOf('kubernetes:CiliumNetworkPolicy/shop/a'), undefined)
   assert.equal(lab.objects.accept(), 2)
   lab.settle()
   assert.deepEqual([...lab.policies.keys()], ['kubernetes:CiliumNetworkPolicy/shop/c'])

@@ -32,6 +32,13 @@ export const cluster = shape({
       denies: flag.describe('True: a rule denies such pods, which stay open if a rule allows them'),
     }).describe('Policies that select such pods'),
   }),
+  events: shape({
+    state: z
+      .enum(['off', 'standby', 'writing', 'forbidden'])
+      .describe('`standby`: another node writes Events about policies, or no node'),
+    writer: text.describe('The node that writes. Empty: no node, or not known'),
+    reason: text.describe('Empty while all is well'),
+  }),
 })
 
 const source = shape({

@@ -61,12 +61,15 @@ export function statusView(state: AdminState): StatusShape {
   }
 }
 
+const NO_EVENTS = { state: 'off', writer: '', reason: '' } as const
+
 function kubernetesOf(state: AdminState): StatusShape['kubernetes'] {
   const { cluster } = state
   if (cluster === undefined) return null
   const { server, version, collections, leftOut, unknownPods: unknown } = cluster
   const unknownPods = { reason: unknown.reason, policies: policiesOfUnknownPods(state) }
-  return { server, version, collections, leftOut: Object.fromEntries(leftOut), unknownPods }
+  const events = cluster.events?.status ?? NO_EVENTS
+  return { server, version, collections, leftOut: Object.fromEntries(leftOut), unknownPods, events }
 }
 
 /** The present faults of all files. For a file with faults, the last good version is in force. */

@@ -8,7 +8,11 @@ import type { ReceivedObjects } from '../../sources/files/given-items.ts'
 import { objectKind, objectName } from '../../core/object-names.ts'
 import { ClusterPeers } from './cluster-peers.ts'
 import { ClusterPods, type ClusterPodsOptions } from './cluster-pods.ts'
-import { ClusterPolicies, type ClusterPoliciesOptions } from './cluster-policies.ts'
+import {
+  ClusterPolicies,
+  type ClusterPoliciesOptions,
+  type FaultyPolicy,
+} from './cluster-policies.ts'
 import type { Collection } from '../reflector/collections.ts'
 import type { KeptObjects } from './kept-objects.ts'
 import { namespaceObject, Namespaces } from './namespaces.ts'
@@ -83,10 +87,20 @@ export class ClusterObjects {
   countsOf({ kind }: Collection): CollectionCounts {
     const policies = this.#policies.get(kind)
     if (policies !== undefined) {
-      return { objects: policies.count, faulty: policies.faultyCount, held: policies.hold.held }
+      return { objects: policies.count, faulty: policies.faulty.size, held: policies.hold.held }
     }
     const counted = { Pod: this.pods, Peer: this.peers }[kind] ?? this.#namespaces
     return { objects: counted.count, faulty: 0, held: 0 }
+  }
+
+  /** The policies with faults, by the names of their objects. */
+  *faulty(): Iterable<readonly [name: string, policy: FaultyPolicy]> {
+    for (const { faulty } of this.#policies.values()) yield* faulty
+  }
+
+  /** The UID of a policy that the cluster has. */
+  uidOf(name: string): string | undefined {
+    return this.#policies.get(objectKind(name))?.uidOf(name)
   }
 
   /** Milliseconds until the held removals of a collection take effect. Undefined: none are held. */

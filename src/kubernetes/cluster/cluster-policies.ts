@@ -7,7 +7,7 @@ import type { Policy } from '../../policy/rule.ts'
 import type { ReceivedItems } from '../../sources/files/given-items.ts'
 import type { Collection } from '../reflector/collections.ts'
 import type { KeptObjects } from './kept-objects.ts'
-import type { KubernetesObject } from '../reflector/objects.ts'
+import type { KubernetesObject, ObjectKind } from '../reflector/objects.ts'
 import { RemovalHold } from './removal-hold.ts'
 
 export interface ClusterPoliciesOptions {
@@ -26,6 +26,16 @@ export interface ClusterPoliciesOptions {
   readonly onHold: (isHolding: boolean) => void
 }
 
+/** A policy whose present version has faults. */
+export interface FaultyPolicy extends ObjectKind {
+  readonly namespace: string | undefined
+  readonly name: string
+  readonly uid: string
+  readonly faults: readonly Fault[]
+  /** True if an earlier version had no faults. It stays in force. */
+  readonly hasLastGood: boolean
+}
+
 /** `kubectl apply` stores the whole object in this annotation. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
@@ -33,8 +43,8 @@ export class ClusterPolicies {
   readonly hold: RemovalHold
   readonly #options: ClusterPoliciesOptions
   /** The documents of the policies that the cluster has, and of those that wait for their removal, as JSON. */
-  readonly #documents = new Map<string, string>()
-  readonly #faulty = new Set<string>()
+  readonly #documents = new Map<string, { readonly uid: string; readonly text: string }>()
+  readonly #faulty = new Map<string, FaultyPolicy>()
   #changes = new Map<string, ReceivedItems<Policy> | undefined>()
 
   constructor(options: ClusterPoliciesOptions) {
@@ -54,8 +64,13 @@ export class ClusterPolicies {
     return this.#documents.size
   }
 
-  get faultyCount(): number {
-    return this.#faulty.size
+  get faulty(): ReadonlyMap<string, FaultyPolicy> {
+    return this.#faulty
+  }
+
+  /** The UID of a policy that the cluster has. */
+  uidOf(name: string): string | undefined {
+    return this.hold.has(name) ? undefined : this.#documents.get(name)?.uid
   }
 
   /** The names of the policies that the cluster has. */
@@ -68,11 +83,17 @@ export class ClusterPolicies {
     const document = documentOf(object, collection)
     const text = JSON.stringify(document)
     this.hold.back(name)
-    if (this.#documents.get(name) === text) return
-    this.#documents.set(name, text)
+    const before = this.#documents.get(name)
+    if (before?.text === text) return
+    const { uid, namespace, name: ownName } = object.metadata
+    this.#documents.set(name, { uid, text })
     const { items, faults } = parse(document, name)
-    if (faults.length > 0) this.#faulty.add(name)
-    else {
+    if (faults.length > 0) {
+      const { apiVersion, kind } = collection
+      const hasLastGood = this.#faulty.get(name)?.hasLastGood ?? before !== undefined
+      const about = { apiVersion, kind, namespace, name: ownName, uid }
+      this.#faulty.set(name, { ...about, faults, hasLastGood })
+    } else {
       this.#faulty.delete(name)
       kept?.keep(name, text)
     }

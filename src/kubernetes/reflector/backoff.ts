@@ -39,3 +39,8 @@ export class Backoff {
 export function randomPart(random: RandomPool, ms: number): number {
   return Math.floor((random.below(DRAWS) / DRAWS) * ms)
 }
+
+/** Returns a uniform random time in milliseconds, from half of `ms` to `ms`. */
+export function halfToWhole(random: RandomPool, ms: number): number {
+  return ms / 2 + randomPart(random, ms / 2)
+}

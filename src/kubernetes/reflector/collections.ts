@@ -3,11 +3,14 @@
 
 import type { ObjectKind } from './objects.ts'
 
-export interface Collection extends ObjectKind {
-  /** The key in the configuration. */
-  readonly name: string
+export interface Resource extends ObjectKind {
   /** The name of the kind in paths and in rules of RBAC. */
   readonly resource: string
+}
+
+export interface Collection extends Resource {
+  /** The key in the configuration. */
+  readonly name: string
   readonly isNamespaced: boolean
   /** The nodes whose objects are read. */
   readonly nodes: 'this' | 'others' | 'all'
@@ -140,7 +143,10 @@ export function groupOf({ apiVersion }: ObjectKind): string {
 }
 
 /** Describes the rule of RBAC that a request needs. */
-export function describeRule({ collection, namespace }: Target, verb: 'list' | 'watch'): string {
+export function describeRule(
+  { collection, namespace }: Pick<Target, 'namespace'> & { readonly collection: Resource },
+  verb: string,
+): string {
   const place = namespace === undefined ? 'in a ClusterRole' : `in namespace ${namespace}`
   return `verb ${verb} for resource ${collection.resource} of API group "${groupOf(collection)}" ${place}`
 }

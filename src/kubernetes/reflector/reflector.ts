@@ -4,7 +4,7 @@
 
 import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from '../connection/api-port.ts'
 import { describeStatus, type ApiStatus } from '../connection/api-status.ts'
-import { Backoff, randomPart } from './backoff.ts'
+import { Backoff, halfToWhole, randomPart } from './backoff.ts'
 import type { CollectionState } from './collection-events.ts'
 import { findMissing } from './discovery.ts'
 import { Initial } from './initial.ts'
@@ -265,7 +265,7 @@ export class Reflector {
       // The objects of a new definition have nothing to do with those of the old one.
       if (missing.state === 'absent') this.#due = 'appeared'
       this.#enter(missing.state, missing.reason)
-      this.#work.wait(SLOW_MS / 2 + randomPart(random, SLOW_MS / 2), () => this.#go())
+      this.#work.wait(halfToWhole(random, SLOW_MS), () => this.#go())
     })
     this.#work.open(request, PAGE_MS, () => this.#failed(describeStatus(status)))
   }

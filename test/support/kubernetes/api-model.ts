@@ -1,8 +1,17 @@
 // A model of an API server in memory: objects with versions, lists with pages, watches with history. It behaves as the real servers were
 // observed to (test/kubernetes/conformance.test.ts compares them). It knows neither sockets nor time: MemoryApi and FakeApiServer add these.
 
-import { COLLECTIONS, groupPath } from '../../../src/kubernetes/reflector/collections.ts'
+import { EVENTS } from '../../../src/kubernetes/events/policy-event.ts'
+import { LEASES } from '../../../src/kubernetes/events/writer-lease.ts'
+import {
+  COLLECTIONS,
+  groupPath,
+  type Resource,
+} from '../../../src/kubernetes/reflector/collections.ts'
 import { status, type Status } from './api-statuses.ts'
+
+/** What the server has: what namegate reads, and what it writes. */
+export const RESOURCES: readonly Resource[] = [...COLLECTIONS, EVENTS, LEASES]
 
 export interface ModelObject {
   readonly [key: string]: unknown
@@ -45,11 +54,11 @@ export class ApiModel {
   compacted = 0
   /** What the cache of the server has. Lists that accept any version get the state of this revision. */
   lag = 0
-  /** `list pods`: rights that are missing. */
+  /** `list pods`, `create events`: rights that are missing. */
   readonly denied = new Set<string>()
   readonly watchers = new Set<Watcher>()
   /** Resources whose definition exists. */
-  readonly defined = new Set<string>(COLLECTIONS.map(({ resource }) => resource))
+  readonly defined = new Set<string>(RESOURCES.map(({ resource }) => resource))
   #changes: Change[] = []
   readonly #objects = new Map<string, Map<string, Stored>>()
   #uids = 0
@@ -76,6 +85,10 @@ export class ApiModel {
     return [...known].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object)
   }
 
+  find(resource: string, name: string, namespace?: string): Stored | undefined {
+    return this.#objects.get(resource)?.get(keyOf({ metadata: { name, namespace } }))
+  }
+
   /** Creates or replaces an object. */
   put(resource: string, object: ModelObject): Stored {
     const objects = this.#objects.get(resource) ?? new Map<string, Stored>()
@@ -92,10 +105,9 @@ export class ApiModel {
   }
 
   remove(resource: string, name: string, namespace?: string): boolean {
-    const key = keyOf({ metadata: { name, ...(namespace === undefined ? {} : { namespace }) } })
-    const known = this.#objects.get(resource)?.get(key)
+    const known = this.find(resource, name, namespace)
     if (known === undefined) return false
-    this.#objects.get(resource)?.delete(key)
+    this.#objects.get(resource)?.delete(keyOf(known))
     const revision = ++this.revision
     const metadata = { ...known.metadata, resourceVersion: String(revision) }
     this.#publish({ revision, type: 'DELETED', resource, object: { ...known, metadata } })
@@ -162,7 +174,7 @@ export class ApiModel {
   }
 
   kindOf(resource: string): { readonly apiVersion: string; readonly kind: string } {
-    const { apiVersion, kind } = COLLECTIONS.find((each) => each.resource === resource) ?? {
+    const { apiVersion, kind } = RESOURCES.find((each) => each.resource === resource) ?? {
       apiVersion: 'v1',
       kind: 'Unknown',
     }
@@ -171,7 +183,7 @@ export class ApiModel {
 
   /** The discovery document of a path such as `/apis/cilium.io/v2`. */
   discover(path: string): { readonly resources: readonly unknown[] } | Status {
-    const here = COLLECTIONS.filter((each) => groupPath(each) === path)
+    const here = RESOURCES.filter((each) => groupPath(each) === path)
     const served = here.filter(({ resource }) => this.defined.has(resource))
     if (served.length === 0) return status.noPath()
     return {

@@ -1,7 +1,13 @@
-// Answers GET requests from an ApiModel: lists, watches and discovery, with their parameters.
+// Answers GET requests from an ApiModel: objects, lists, watches and discovery, with their parameters.
 
-import { COLLECTIONS, groupOf, groupPath } from '../../../src/kubernetes/reflector/collections.ts'
-import type { ApiModel, ModelEvent, Stored, Watcher } from './api-model.ts'
+import { groupOf, groupPath } from '../../../src/kubernetes/reflector/collections.ts'
+import {
+  RESOURCES,
+  type ApiModel,
+  type ModelEvent,
+  type Stored,
+  type Watcher,
+} from './api-model.ts'
 import { status, type Status } from './api-statuses.ts'
 
 export type Reply =
@@ -37,15 +43,22 @@ export class ApiRequests {
       return 'code' in found ? refuse(found) : { kind: 'body', code: 200, body: found }
     }
     const isWatch = url.searchParams.get('watch') === 'true'
-    const verb = isWatch ? 'watch' : 'list'
+    const verb = place.name !== undefined ? 'get' : isWatch ? 'watch' : 'list'
     const { resource, apiVersion } = place
     if (!isAdministrator && this.#model.denied.has(`${verb} ${resource}`)) {
       return refuse(status.forbidden(verb, resource, groupOf({ apiVersion, kind: '' })))
     }
     if (!this.#model.defined.has(resource)) return refuse(status.noPath())
+    if (place.name !== undefined) return this.#object(place, place.name)
     const matches = matcherOf(place.namespace, url.searchParams.get('fieldSelector'))
     const request = { resource, matches, parameters: url.searchParams }
     return isWatch ? this.#watch(request) : this.#list(request)
+  }
+
+  #object({ resource, namespace }: Place, name: string): Reply {
+    const found = this.#model.find(resource, name, namespace)
+    if (found === undefined) return refuse(status.notFound(resource, name))
+    return { kind: 'body', code: 200, body: { ...this.#model.kindOf(resource), ...found } }
   }
 
   #list({ resource, matches, parameters }: Request): Reply {
@@ -160,7 +173,7 @@ export interface Place {
 
 /** Reads a path of a collection or an object. Undefined for any other path. */
 export function placeOf(pathname: string): Place | undefined {
-  const group = COLLECTIONS.find((each) => pathname.startsWith(`${groupPath(each)}/`))
+  const group = RESOURCES.find((each) => pathname.startsWith(`${groupPath(each)}/`))
   if (group === undefined) return undefined
   const steps = pathname
     .slice(groupPath(group).length + 1)

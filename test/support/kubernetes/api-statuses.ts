@@ -43,6 +43,14 @@ export const status = {
     ),
   unauthorized: (): Status => make(401, 'Unauthorized', 'Unauthorized'),
   noPath: (): Status => make(404, 'NotFound', 'the server could not find the requested resource'),
+  notFound: (resource: string, name: string): Status =>
+    make(404, 'NotFound', `${resource} "${name}" not found`),
+  conflict: (name: string): Status =>
+    make(
+      409,
+      'Conflict',
+      `Operation cannot be fulfilled on "${name}": the object has been modified`,
+    ),
   continueExpired: (next: string): Status =>
     make(
       410,

@@ -1,8 +1,11 @@
-// Carries out changes of an ApiModel as the API server does: create, merge, delete one or all of a namespace, finalizers.
+// Carries out changes of an ApiModel as the API server does: create, merge if the version is the known one, delete one or all of a namespace,
+// finalizers.
 
 import { isMapping } from '../../../src/documents/source-document.ts'
 import type { ApiModel, ModelObject, Stored } from './api-model.ts'
-import type { Place } from './api-requests.ts'
+import { fieldAt } from '../../../src/kubernetes/cluster/fields.ts'
+import { groupOf } from '../../../src/kubernetes/reflector/collections.ts'
+import { placeOf, type Place } from './api-requests.ts'
 import { status } from './api-statuses.ts'
 
 export interface Written {
@@ -12,7 +15,24 @@ export interface Written {
 
 const NOT_FOUND: Written = { code: 404, body: status.noPath() }
 
-export function change(model: ApiModel, method: string, place: Place, body: unknown): Written {
+const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'patch', DELETE: 'delete' }
+
+/** An administrator has all rights. */
+export function change(
+  model: ApiModel,
+  method: string,
+  path: string,
+  body: unknown,
+  isAdministrator = false,
+): Written {
+  const place = placeOf(new URL(path, 'https://api.test').pathname)
+  if (place === undefined) return NOT_FOUND
+  const { resource, apiVersion } = place
+  const verb = VERBS[method] ?? method
+  if (!isAdministrator && model.denied.has(`${verb} ${resource}`)) {
+    const refusal = status.forbidden(verb, resource, groupOf({ apiVersion, kind: '' }))
+    return { code: refusal.code, body: refusal }
+  }
   switch (method) {
     case 'POST':
       return create(model, place, body)
@@ -39,6 +59,10 @@ function create(model: ApiModel, place: Place, body: unknown): Written {
 function patch(model: ApiModel, place: Place, body: unknown): Written {
   const known = find(model, place)
   if (known === undefined) return NOT_FOUND
+  const version = fieldAt(fieldAt(body, 'metadata'), 'resourceVersion')
+  if (version !== undefined && version !== known.metadata.resourceVersion) {
+    return { code: 409, body: status.conflict(known.metadata.name) }
+  }
   const merged = merge(known, body) as ModelObject
   const isGoing = merged.metadata['deletionTimestamp'] !== undefined
   if (isGoing && merged.metadata['finalizers'] === undefined) {
@@ -64,9 +88,7 @@ function remove(model: ApiModel, place: Place): Written {
 }
 
 function find(model: ApiModel, { resource, name, namespace }: Place): Stored | undefined {
-  return model
-    .all(resource)
-    .find(({ metadata }) => metadata.name === name && metadata.namespace === namespace)
+  return name === undefined ? undefined : model.find(resource, name, namespace)
 }
 
 function namespaceOf({ namespace }: Place): { readonly namespace?: string } {

@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { Connection } from '../../../src/kubernetes/connection/connection.ts'
 import type { Cluster } from './cluster.ts'
 import { NAMESPACE, type Exchanged } from './exchange.ts'
+import { CHANGES } from './exchanges-changes.ts'
 import { LISTS } from './exchanges-lists.ts'
 import { RIGHTS } from './exchanges-rights.ts'
 import { WATCHES } from './exchanges-watches.ts'
@@ -35,7 +36,7 @@ export function conform(name: string, clusterOf: () => Cluster | string): void {
       if (!cluster.isNew) await cluster.write('POST', '/api/v1/namespaces', { metadata })
     })
     after(() => exchanged?.close())
-    for (const exchange of [...LISTS, ...WATCHES, ...RIGHTS]) {
+    for (const exchange of [...LISTS, ...WATCHES, ...CHANGES, ...RIGHTS]) {
       it(exchange.name, async (context) => {
         if (exchanged === undefined) return context.skip(reasonOf(clusterOf()))
         const version = exchanged.cluster.isNew ? '1.36' : '1.20'

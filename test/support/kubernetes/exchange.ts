@@ -1,7 +1,7 @@
 // The parts of the exchanges of the conformance test. An exchange sends some requests and returns what it observed, in a form without versions
 // and times.
 
-import type { ApiPort } from '../../../src/kubernetes/connection/api-port.ts'
+import type { ApiPort, ApiWriter } from '../../../src/kubernetes/connection/api-port.ts'
 import type { ConnectionCounts } from '../../../src/kubernetes/connection/connection-counts.ts'
 import type { Cluster } from './cluster.ts'
 import { at, bodyOf, describeEvents, get, until, type Watched } from './watch-client.ts'
@@ -15,7 +15,7 @@ export const HERE = `${GROUP}/namespaces/${NAMESPACE}/${RESOURCE}`
 export interface Exchanged {
   readonly cluster: Cluster
   /** With all rights, with the rights of a node, with a token that the server does not know. */
-  readonly api: ApiPort
+  readonly api: ApiWriter
   readonly node: ApiPort
   readonly stranger: ApiPort
   /** Of `api`. */

@@ -10,7 +10,7 @@ import {
 } from 'node:http2'
 import { gzipSync } from 'node:zlib'
 import type { ApiModel } from './api-model.ts'
-import { ApiRequests, placeOf, type Reply } from './api-requests.ts'
+import { ApiRequests, type Reply } from './api-requests.ts'
 import { change } from './api-writes.ts'
 import { status } from './api-statuses.ts'
 import type { ServerCertificate } from './certificates.ts'
@@ -100,8 +100,9 @@ export class FakeApiServer {
     if (this.before(request, response)) return
     const token = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
     if (!this.tokens.has(token)) return this.#body(request, response, 401, status.unauthorized())
-    if (request.method !== 'GET') return await this.#write(request, response)
-    this.#reply(request, response, this.#requests.answer(request.url, token === 'admintoken'))
+    const isAdministrator = token === 'admintoken'
+    if (request.method !== 'GET') return await this.#write(request, response, isAdministrator)
+    this.#reply(request, response, this.#requests.answer(request.url, isAdministrator))
   }
 
   #reply(request: Http2ServerRequest, response: Http2ServerResponse, reply: Reply): void {
@@ -144,13 +145,17 @@ export class FakeApiServer {
     response.end(isPacked ? gzipSync(text) : text)
   }
 
-  async #write(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
-    const place = placeOf(new URL(request.url, this.origin).pathname)
-    if (place === undefined) return this.#body(request, response, 404, status.noPath())
+  async #write(
+    request: Http2ServerRequest,
+    response: Http2ServerResponse,
+    isAdministrator: boolean,
+  ): Promise<void> {
+    const { method, url } = request
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(Buffer.from(chunk))
     const text = Buffer.concat(chunks).toString('utf8')
-    const written = change(this.model, request.method, place, text === '' ? {} : parse(text))
+    const sent = text === '' ? {} : parse(text)
+    const written = change(this.model, method, url, sent, isAdministrator)
     this.#body(request, response, written.code, written.body)
   }
 }

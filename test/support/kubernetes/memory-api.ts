@@ -3,13 +3,14 @@
 import type {
   ApiAnswer,
   ApiLoss,
-  ApiPort,
   ApiRequest,
+  ApiWriter,
   WatchHandlers,
 } from '../../../src/kubernetes/connection/api-port.ts'
 import type { FakeClock } from '../fake-clock.ts'
 import type { ApiModel } from './api-model.ts'
 import { ApiRequests } from './api-requests.ts'
+import { change, type Written } from './api-writes.ts'
 
 /** What happens to a request instead of an answer of the model. */
 export type Fault =
@@ -25,7 +26,7 @@ export type Fault =
 
 const LATENCY_MS = 1
 
-export class MemoryApi implements ApiPort {
+export class MemoryApi implements ApiWriter {
   /** The path of each request, with its time in milliseconds since the start. */
   readonly log: { readonly at: number; readonly path: string }[] = []
   /** The faults of the next requests whose path contains the text. */
@@ -50,8 +51,31 @@ export class MemoryApi implements ApiPort {
   }
 
   get(path: string, done: (end: ApiAnswer | ApiLoss) => void): ApiRequest {
-    return this.#later(
+    return this.#once(
       path,
+      () => {
+        const reply = this.#requests.answer(path)
+        if (reply.kind === 'stream') throw new Error(`a watch by get: ${path}`)
+        return reply
+      },
+      done,
+    )
+  }
+
+  /** The log and the faults have the method before the path. */
+  change(
+    method: 'POST' | 'PATCH',
+    path: string,
+    body: object,
+    done: (end: ApiAnswer | ApiLoss) => void,
+  ): ApiRequest {
+    const sent = copy(body)
+    return this.#once(`${method} ${path}`, () => change(this.#model, method, path, sent), done)
+  }
+
+  #once(what: string, answer: () => Written, done: (end: ApiAnswer | ApiLoss) => void): ApiRequest {
+    return this.#later(
+      what,
       (fault, guard) => {
         if (fault?.kind === 'silence') return
         guard.over()
@@ -64,9 +88,8 @@ export class MemoryApi implements ApiPort {
             body: fault.body,
             retryAfterMs: fault.retryAfterMs,
           })
-        const reply = this.#requests.answer(path)
-        if (reply.kind === 'stream') throw new Error(`a watch by get: ${path}`)
-        done({ kind: 'answer', code: reply.code, body: copy(reply.body), retryAfterMs: undefined })
+        const { code, body } = answer()
+        done({ kind: 'answer', code, body: copy(body), retryAfterMs: undefined })
       },
       done,
     )

@@ -24,6 +24,7 @@ export function modelCluster({ config, api, log, ...parts }: ModelClusterOptions
     api: {
       get: (path, done) => api.get(path, done),
       watch: (path, handlers) => api.watch(path, handlers),
+      change: (...sent) => api.change(...sent),
       close: () => undefined,
     },
     server: 'https://model.test',

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Host } from './lab.ts'
-import { run } from './lab-process.ts'
+import { run, type Output } from './lab-process.ts'
 
 const SCRIPT =
   process.env['NAMEGATE_TESTBED'] && join(process.env['NAMEGATE_TESTBED'], 'cluster.sh')
@@ -64,14 +64,15 @@ export class ControlPlane {
   async apply(text: string): Promise<readonly string[]> {
     const file = join(this.folder, 'manifests.yaml')
     writeFileSync(file, text)
-    const args = ['--kubeconfig', this.kubeconfig, '--cache-dir', join(this.folder, 'cache')]
-    const output = await this.host.run(
-      join(CACHE, 'kubectl'),
-      [...args, 'apply', '--validate=true', '-f', file],
-      { limitMs: 60_000 },
-    )
-    if (output.code !== 0) throw new Error(`${output.stdout}${output.stderr}`)
-    return output.stdout.trim().split('\n')
+    const { code, stdout, stderr } = await this.kubectl(['apply', '--validate=true', '-f', file])
+    if (code !== 0) throw new Error(`${stdout}${stderr}`)
+    return stdout.trim().split('\n')
+  }
+
+  /** kubectl with the rights of the administrator. `program`: by default that of Debian 12, which is as old as the servers. */
+  async kubectl(args: readonly string[], program = join(CACHE, 'kubectl')): Promise<Output> {
+    const all = ['--kubeconfig', this.kubeconfig, '--cache-dir', join(this.folder, 'cache')]
+    return await this.host.run(program, [...all, ...args], { limitMs: 60_000 })
   }
 
   async start(): Promise<void> {

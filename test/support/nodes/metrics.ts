@@ -70,6 +70,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
       counts: () => new Map([['start', 1]]),
       leftOut: new Map([['finished', 1]]),
       times: new EnforcementTimes(new FakeClock()),
+      events: { counts: ones('written', 'refused', 'forbidden', 'failed') },
     },
     mode: { now: 'enforce' },
     limits: [
