@@ -19,6 +19,7 @@ import { KeptObjects } from './cluster/kept-objects.ts'
 import type { Placement } from './cluster/placements.ts'
 import { PolicyEvents } from './events/policy-events.ts'
 import { WHY_NOT } from './cluster/pods.ts'
+import { sumOf } from './reflector/reflector-counts.ts'
 import { Reflector } from './reflector/reflector.ts'
 import { RelistGate } from './reflector/relist-gate.ts'
 
@@ -127,15 +128,7 @@ export class Kubernetes {
 
   /** The sum of a counter of all reflectors, by key: lists by cause, requests by status. */
   counts(of: 'lists' | 'requests'): ReadonlyMap<string, number> {
-    const sums = new Map<string, number>()
-    for (const { reflector } of this.#parts) {
-      const counts = reflector.counts[of]
-      const entries = counts instanceof Map ? [...counts] : Object.entries(counts)
-      for (const [key, count] of entries) {
-        sums.set(String(key), (sums.get(String(key)) ?? 0) + count)
-      }
-    }
-    return sums
+    return sumOf(this.#parts.map(({ reflector }) => reflector.counts[of]))
   }
 
   /** Sentences about collections that are not current, and about missing rights. */

@@ -36,6 +36,18 @@ export interface ReflectorCounts {
   silences: number
 }
 
+/** Adds the counts of several reflectors, by key. */
+export function sumOf(
+  all: readonly (Readonly<Record<string, number>> | ReadonlyMap<number | string, number>)[],
+): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>()
+  for (const counts of all) {
+    const entries = counts instanceof Map ? [...counts] : Object.entries(counts)
+    for (const [key, count] of entries) sums.set(String(key), (sums.get(String(key)) ?? 0) + count)
+  }
+  return sums
+}
+
 export function newCounts(): ReflectorCounts {
   return {
     lists: { start: 0, fallback: 0, retry: 0, expired: 0, behind: 0, refused: 0, appeared: 0 },
