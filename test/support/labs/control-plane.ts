@@ -117,6 +117,13 @@ export class ControlPlane {
     await this.#run('bash', [join(this.folder, `start-${server}`)])
   }
 
+  /** Makes etcd forget the history of all objects. */
+  async compact(): Promise<void> {
+    const etcdctl = `ETCDCTL_API=3 ${join(CACHE, 'etcdctl')} --endpoints http://127.0.0.1:${PORT + 5}`
+    const revision = `${etcdctl} put /namegate/compact x -w json | grep -o '"revision":[0-9]*' | cut -d: -f2`
+    await this.#run('bash', ['-c', `set -e; ${etcdctl} compact $(${revision})`])
+  }
+
   /** One request with the rights of the administrator; throws with the server's answer when it is refused. */
   async request(method: string, path: string, body?: object): Promise<unknown> {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'

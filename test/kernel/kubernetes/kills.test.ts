@@ -1,0 +1,245 @@
+// What the clients and flows of a pod notice while its cluster fails under load: nothing. The servers are killed, etcd forgets its history,
+// the daemon starts without them, the definition of the policies is deleted, and the wall clock jumps. NAMEGATE_KILLS=10 repeats the kills.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { canUseControlPlane, ControlPlane } from '../../support/labs/control-plane.ts'
+import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
+import { DNS_4, podLab, type Pod, type PodLab } from '../../support/labs/lab-pod.ts'
+import { PROGRAM } from '../../support/nodes/daemon-process.ts'
+import { readExposition } from '../../support/nodes/metrics.ts'
+import { DAY_MS, ShiftedClock } from '../../support/peers/shifted-clock.ts'
+import { canUseSteadyDns } from '../../support/peers/steady-dns.ts'
+import { SteadyLoad, type LoadCount } from '../../support/peers/steady-load.ts'
+import { UdpStream } from '../../support/peers/udp-stream.ts'
+
+const NODE = 'node-a'
+const POLICIES = '/apis/cilium.io/v2/namespaces/shop/ciliumnetworkpolicies'
+const DEFINITION =
+  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ciliumnetworkpolicies.cilium.io'
+const [SITE, ALLOWED_PORT, CLOSED_PORT] = ['www.site.test', 7001, 7009]
+/** The load asks for more names than these bounds allow by default, and a bound takes the oldest. */
+const LIMITS =
+  'limits: { names-per-wildcard: 1000000, wildcard-names-per-endpoint: 1000000, pairs-per-endpoint: 1000000 }'
+const RATES = { udpRate: 500, tcpRate: 10, flows: 500 }
+const KILLS = Number(process.env['NAMEGATE_KILLS'] ?? 1)
+const LIMIT_MS = 90_000
+/** As long as removed policies stay in force at least. */
+const WINDOW_MS = KILLS > 1 ? 12_000 : 1000
+/** How long a client waits before it asks again. */
+const RETRY_MS = 1000
+
+const skip = canUseNamegate() ?? canUseControlPlane() ?? canUseSteadyDns() ?? false
+
+void describe('a node under load whose cluster fails', { skip, timeout: 900_000 }, () => {
+  const clock = new ShiftedClock()
+  const load = new SteadyLoad()
+  let lab: PodLab
+  let pod: Pod
+  let cluster: ControlPlane
+  let namegate: Namegate
+  let endpoints: unknown
+
+  before(async () => {
+    lab = podLab()
+    pod = lab.pods[0]!
+    await load.serve(lab.internet, DNS_4)
+    cluster = new ControlPlane(lab.node)
+    await cluster.start()
+    await cluster.request('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })
+    for (const name of ['a', 'b', 'c']) await cluster.request('POST', POLICIES, policy(name))
+    const addresses = [pod.address4, pod.address6]
+    const labels = { app: 'web' }
+    await cluster.addPod({ namespace: 'shop', name: 'web', node: NODE, addresses, labels })
+    namegate = new Namegate(lab, {
+      policies: {},
+      endpoints: [],
+      config: [
+        'metrics: { address: 127.0.0.1, port: 9465 }',
+        LIMITS,
+        `kubernetes: { kubeconfig: '${cluster.kubeconfig}', node: ${NODE}, spread: 1s }`,
+      ].join('\n'),
+    })
+    await namegate.start({ command: clock.program(PROGRAM) })
+    await untilWatching()
+    endpoints = await endpointRows()
+  })
+  after(async () => {
+    await namegate?.close()
+    await cluster?.close()
+    await lab.close()
+    load.close()
+    clock.close()
+  })
+
+  function policy(name: string) {
+    const ports = [{ port: String(ALLOWED_PORT), protocol: 'UDP' }]
+    return {
+      apiVersion: 'cilium.io/v2',
+      kind: 'CiliumNetworkPolicy',
+      metadata: { name },
+      spec: {
+        endpointSelector: { matchLabels: { app: 'web' } },
+        egress: [{ toFQDNs: [{ matchPattern: '**.test' }], toPorts: [{ ports }] }],
+      },
+    }
+  }
+
+  /** Endpoints with what a new endpoint would not have: the number of the one before. */
+  async function endpointRows(): Promise<unknown> {
+    const rows = (await namegate.json('get', 'endpoints')) as readonly {
+      readonly id: number
+      readonly name: string
+      readonly enforcing: boolean
+    }[]
+    return rows.map(({ id, name, enforcing }) => ({ id, name, enforcing }))
+  }
+
+  async function metric(name: string): Promise<ReadonlyMap<string, number>> {
+    const { stdout } = await lab.node.run('curl', ['-s', 'http://127.0.0.1:9465/metrics'])
+    const { samples } = readExposition(stdout)
+    return new Map([...samples].filter(([key, value]) => key.startsWith(name) && value > 0))
+  }
+
+  /** Lists that were begun, by cause. */
+  async function lists(): Promise<string> {
+    const found = await metric('namegate_kubernetes_lists_total')
+    return [...found].map(([key, n]) => `${/"(.*)"/.exec(key)?.[1]} ${n}`).join(', ')
+  }
+
+  /** Waits until a kind has the state; without a kind, until all that the cluster has are watched. */
+  async function untilState(state: string, kind?: string): Promise<void> {
+    for (const end = performance.now() + LIMIT_MS; ; await sleep(100)) {
+      const { kubernetes } = (await namegate.status()) as {
+        kubernetes: { collections: readonly { kind: string; state: string }[] }
+      }
+      const { collections } = kubernetes
+      const asked = collections.filter((each) =>
+        kind === undefined ? each.state !== 'absent' : each.kind === kind,
+      )
+      if (asked.every((each) => each.state === state)) return
+      assert.ok(performance.now() < end, JSON.stringify(collections))
+    }
+  }
+
+  const untilWatching = async (): Promise<void> => await untilState('watching')
+
+  /** Runs something under load. No datagram that policy allows is lost, and none that it denies passes. Returns what clients got. */
+  async function underLoad(
+    t: TestContext,
+    run: () => Promise<void>,
+    retryMs?: number,
+  ): Promise<LoadCount> {
+    const { stdout } = await pod.host.run('dig', ['+short', `@${pod.gateway4}`, SITE])
+    const address = stdout.trim()
+    const flows = await UdpStream.start({
+      from: pod.host,
+      to: lab.internet,
+      rate: RATES.flows,
+      sockets: 4,
+      targets: [
+        { address, port: ALLOWED_PORT, isAllowed: true },
+        { address, port: CLOSED_PORT, isAllowed: false },
+      ],
+    })
+    const retry = retryMs === undefined ? {} : { retryMs }
+    load.begin({
+      host: pod.host,
+      server: pod.gateway4,
+      ...RATES,
+      keepsConnections: false,
+      ...retry,
+    })
+    await sleep(500)
+    await run()
+    await sleep(500)
+    const [udp, tcp] = await load.stop()
+    const { seconds, sent, lost, forbidden, passed } = await flows.stop()
+    t.diagnostic(
+      `${seconds.toFixed(0)} s: queries ${udp.sent}, lost ${udp.sent - udp.answered - udp.refused}, refused ${udp.refused}, asked again ${udp.retried}; over TCP ${tcp.sent}, lost ${tcp.sent - tcp.answered}; allowed datagrams ${sent}, lost ${lost}; denied ${forbidden}, passed ${passed}; lists: ${await lists()}`,
+    )
+    assert.ok(sent > 0 && forbidden > 0)
+    assert.deepEqual([lost, passed], [0, 0])
+    assert.deepEqual(await endpointRows(), endpoints)
+    // A daemon that stops refuses what it still has to answer.
+    const refused = retryMs === undefined ? 0 : udp.refused
+    assert.equal(udp.answered + refused, udp.sent)
+    if (retryMs === undefined) assert.equal(tcp.answered, tcp.sent)
+    return udp
+  }
+
+  it('loses nothing when both servers are killed and start again', async (t) => {
+    await underLoad(t, async () => {
+      for (let i = 0; i < KILLS; i++) {
+        await cluster.kill('apiserver')
+        await cluster.kill('etcd')
+        await untilState('away', 'Pod')
+        await cluster.again('etcd')
+        await cluster.again('apiserver')
+        await untilWatching()
+      }
+    })
+  })
+
+  it('loses nothing when etcd has forgotten the versions that the node knows', async (t) => {
+    const expired = async (): Promise<number> => {
+      const [count] = await metric('namegate_kubernetes_lists_total{cause="expired"}')
+      return count?.[1] ?? 0
+    }
+    const before = await expired()
+    await underLoad(t, async () => {
+      for (let i = 0; i < KILLS; i++) {
+        await cluster.kill('apiserver')
+        await cluster.compact()
+        await cluster.again('apiserver')
+        await untilState('away', 'Pod')
+        await untilWatching()
+      }
+    })
+    assert.ok((await expired()) > before, 'a compaction forces lists')
+  })
+
+  it('loses nothing when the daemon starts without the servers', async (t) => {
+    await cluster.kill('apiserver')
+    await cluster.kill('etcd')
+    try {
+      const { retried } = await underLoad(
+        t,
+        async () => {
+          for (let i = 0; i < KILLS; i++) {
+            await namegate.stop()
+            await namegate.start({ command: clock.program(PROGRAM) })
+          }
+        },
+        RETRY_MS,
+      )
+      assert.ok(retried > 0, 'queries found no daemon')
+    } finally {
+      await cluster.again('etcd')
+      await cluster.again('apiserver')
+      await untilWatching()
+    }
+  })
+
+  it('loses nothing and asks nothing when the wall clock jumps by a day and back', async (t) => {
+    const before = await lists()
+    await underLoad(t, async () => {
+      for (const shift of [DAY_MS, -DAY_MS, 0]) {
+        clock.set(shift)
+        await sleep(1000)
+        assert.deepEqual((await namegate.status())['ready'], true)
+      }
+    })
+    assert.equal(await lists(), before)
+    await untilWatching()
+  })
+
+  it('opens nothing when the definition of its policies is deleted', async (t) => {
+    await underLoad(t, async () => {
+      await cluster.request('DELETE', DEFINITION)
+      await untilState('held', 'CiliumNetworkPolicy')
+      await sleep(WINDOW_MS)
+    })
+  })
+})
