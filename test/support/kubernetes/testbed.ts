@@ -26,6 +26,12 @@ export const NO_TESTBED =
 
 export interface Testbed {
   readonly clusters: readonly Cluster[]
+  /** The process of kube-apiserver. */
+  readonly pid: number
+  /** Kills kube-apiserver as a crash does. */
+  kill(): void
+  /** Starts kube-apiserver again, and does not wait until it serves. */
+  again(): void
   stop(): Promise<void>
 }
 
@@ -63,7 +69,16 @@ export async function startTestbed(): Promise<Testbed | string> {
     })
   }
   const parts = { port, etcd }
-  return { clusters: [realCluster(parts, false), realCluster(parts, true)], stop }
+  const pid = (): number => Number(readFileSync(join(folder, 'apiserver.pid'), 'utf8'))
+  return {
+    clusters: [realCluster(parts, false), realCluster(parts, true)],
+    get pid() {
+      return pid()
+    },
+    kill: () => void process.kill(pid(), 'SIGKILL'),
+    again: () => void spawnSync('bash', [join(folder, 'start-apiserver')], { env }),
+    stop,
+  }
 }
 
 /** Waits until the servers have ended, whose process ids are in files. */
