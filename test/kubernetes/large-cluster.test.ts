@@ -1,6 +1,6 @@
 // A daemon over the memory datapath that reads a cluster of the real API server: how long it takes until it is ready, what it needs then, and
 // how long a changed policy takes until it is enforced. Prints the figures. NAMEGATE_CLUSTER=10000 makes so many CiliumNetworkPolicies, half
-// as many namespaces, and 500 pods, which have no interface on this machine.
+// as many namespaces, and 500 pods, which have no interface on this machine. Runs with NAMEGATE_CLUSTER=10 at least.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -12,6 +12,9 @@ import { readExposition } from '../support/nodes/metrics.ts'
 
 const POLICIES = Number(process.env['NAMEGATE_CLUSTER'] ?? 10)
 const IS_LONG = POLICIES > 1000
+const skip =
+  NO_TESTBED ||
+  (process.env['NAMEGATE_CLUSTER'] === undefined && 'takes a minute: set NAMEGATE_CLUSTER=10')
 const NAMESPACES = POLICIES / 2
 const PODS = IS_LONG ? 500 : 10
 const CHANGES = IS_LONG ? 40 : 5
@@ -41,7 +44,7 @@ function policy(i: number, version: number) {
 const policiesOf = (i: number): string =>
   `/apis/cilium.io/v2/namespaces/ns${i % NAMESPACES}/ciliumnetworkpolicies`
 
-void describe('a cluster of the real API server', { skip: NO_TESTBED, timeout: 1_800_000 }, () => {
+void describe('a cluster of the real API server', { skip, timeout: 1_800_000 }, () => {
   let testbed: Testbed
   let folder: DaemonFolder
   let daemon: RunningDaemon | undefined
