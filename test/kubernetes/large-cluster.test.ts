@@ -52,7 +52,7 @@ void describe('a cluster of the real API server', { skip, timeout: 1_800_000 }, 
 
   before(async () => {
     const started = await startTestbed()
-    assert.ok(typeof started !== 'string', String(started))
+    if (typeof started === 'string') throw new Error(started)
     testbed = started
     await many(NAMESPACES, async (i) => {
       return await write('/api/v1/namespaces', { metadata: { name: `ns${i}` } })

@@ -56,22 +56,23 @@ void describe('many nodes on the real API server', { skip, timeout: 1_800_000 },
 
   before(async () => {
     const started = await startTestbed()
-    assert.ok(typeof started !== 'string', String(started))
+    if (typeof started === 'string') throw new Error(started)
     testbed = started
-    const { write } = testbed.clusters[0]!
+    const [cluster] = testbed.clusters
+    assert.ok(cluster)
     const shop = '/namespaces/shop'
-    await write('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })
+    await cluster.write('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })
     const spec = { endpointSelector: {}, egress: [{ toFQDNs: [{ matchName: 'www.example.com' }] }] }
     for (let i = 0; i < POLICIES; i++) {
       const body = { apiVersion: 'cilium.io/v2', kind: 'CiliumNetworkPolicy', spec }
       const metadata = { name: `p${i}` }
       const path = `/apis/cilium.io/v2${shop}/ciliumnetworkpolicies`
-      assert.equal(await write('POST', path, { ...body, metadata }), 201)
+      assert.equal(await cluster.write('POST', path, { ...body, metadata }), 201)
     }
     for (let i = 0; i < PODS; i++) {
       const podSpec = { nodeName: `node-${i}`, containers: [{ name: 'a', image: 'a' }] }
       const body = { metadata: { name: `p${i}` }, spec: podSpec }
-      assert.equal(await write('POST', `/api/v1${shop}/pods`, body), 201)
+      assert.equal(await cluster.write('POST', `/api/v1${shop}/pods`, body), 201)
     }
   })
   after(async () => {
@@ -84,6 +85,7 @@ void describe('many nodes on the real API server', { skip, timeout: 1_800_000 },
     for (const end = performance.now() + LIMIT_MS; ; await sleep(200)) {
       const listed = linesOf(agents, 'listed').filter(([time]) => time === times)
       if (listed.length >= AGENTS) return Math.max(...listed.map(([, at]) => at ?? 0))
+      for (const each of agents) assert.ok(each.running, each.stderr)
       assert.ok(performance.now() < end, `${listed.length} of ${AGENTS} have listed`)
     }
   }
