@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { isBuilt } from '../../src/native/native.ts'
 import { until } from '../support/peers/client.ts'
 import { canUseSteadyDns } from '../support/peers/steady-dns.ts'
-import { PROGRAM, RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { PROGRAM } from '../support/nodes/daemon-process.ts'
 import { readAnswer } from '../support/peers/dns-client.ts'
 import { LabProcess } from '../support/labs/lab-process.ts'
 import { Supervise } from '../support/peers/supervise.ts'
@@ -27,6 +27,20 @@ after(async () => await upstream.stop())
 
 async function withSite(run: (site: TakeOverSite) => Promise<void>): Promise<void> {
   await withTakeOverSite(upstream, run)
+}
+
+/** A first daemon with a watchdog of a second, and what its supervisor hears. */
+async function superviseFirst(site: TakeOverSite) {
+  const supervise = new Supervise()
+  site.later(() => supervise.close())
+  const socket = site.folder.in('notify')
+  const heard = await supervise.notify(socket)
+  site.later(async () => await heard.stop())
+  const env = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '1000000' }
+  const first = supervise.run(site.folder, env)
+  site.later(async () => await first.stop())
+  await heard.untilOutput(/^READY=1$/m, 60_000)
+  return { first, heard }
 }
 
 /** Keeps what is asked until it is told to answer. */
@@ -188,21 +202,11 @@ describe('run --take-over', { skip }, () => {
     { skip: canUseSteadyDns() ?? false },
     async () => {
       await withSite(async (site) => {
-        const supervise = new Supervise()
-        site.later(() => supervise.close())
-        const heard = await supervise.notify(site.folder.in('notify'))
-        site.later(async () => await heard.stop())
-        const env = { NOTIFY_SOCKET: site.folder.in('notify'), WATCHDOG_USEC: '1000000' }
-        const first = new RunningDaemon(
-          supervise.run(site.folder, env),
-          site.folder.in('admin.sock'),
-        )
-        site.later(async () => await first.process.stop())
-        await heard.untilOutput(/^READY=1$/m, 60_000)
+        const { first, heard } = await superviseFirst(site)
         const second = site.successor()
         await second.process.untilOutput(/namegate serves/, 60_000)
         await heard.untilOutput(new RegExp(`^MAINPID=${second.process.pid} \\| STATUS=`, 'm'))
-        assert.equal((await first.process.ended(30_000))?.code, 0)
+        assert.equal((await first.ended(30_000))?.code, 0)
         const from = heard.stdout.length
         await until(
           'the second one feeds the watchdog',
@@ -218,14 +222,7 @@ describe('run --take-over', { skip }, () => {
     { skip: canUseSteadyDns() ?? false },
     async () => {
       await withSite(async (site) => {
-        const supervise = new Supervise()
-        site.later(() => supervise.close())
-        const heard = await supervise.notify(site.folder.in('notify'))
-        site.later(async () => await heard.stop())
-        const env = { NOTIFY_SOCKET: site.folder.in('notify'), WATCHDOG_USEC: '1000000' }
-        const first = supervise.run(site.folder, env)
-        site.later(async () => await first.stop())
-        await heard.untilOutput(/^READY=1$/m, 60_000)
+        const { first, heard } = await superviseFirst(site)
         const successor = site.falseSuccessor()
         await successor.untilOutput(/given 1 listeners/, 60_000)
         const from = heard.stdout.length

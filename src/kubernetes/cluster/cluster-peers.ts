@@ -30,7 +30,7 @@ interface Peer {
   readonly addresses: readonly Prefix[]
   /** The version of the pod when it took these addresses. */
   readonly since: string
-  /** What is kept of the pod, as JSON. */
+  /** The document of the pod in the state, as JSON. */
   readonly text: string
 }
 
