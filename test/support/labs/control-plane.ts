@@ -107,9 +107,11 @@ export class ControlPlane {
     }
   }
 
-  /** Kills a server as a crash does. */
+  /** Kills a server as a crash does. Waits until its port is free: a server that starts before that ends at once. */
   async kill(server: 'etcd' | 'apiserver'): Promise<void> {
-    await this.#run('bash', ['-c', `kill -9 $(cat ${this.folder}/${server}.pid)`])
+    const wait = 'while kill -0 $pid 2>/dev/null; do sleep 0.02; done'
+    const command = `pid=$(cat ${this.folder}/${server}.pid); kill -9 $pid; ${wait}`
+    await this.#run('bash', ['-c', command])
   }
 
   /** Starts a killed server again. */
