@@ -1,7 +1,8 @@
-// Files of endpoints and resources that are broken when the daemon starts are what they were when they were in force last, as
+// Files of endpoints and resources that are broken or missing when the daemon starts are what they were when they were in force last, as
 // policy files are; it is told as at run time, and they come into force when they are repaired.
 
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { statusView } from '../../src/admin/views/status.ts'
@@ -80,6 +81,47 @@ for (const row of ROWS) {
       // The upstream's answer to the first probe comes when it comes.
       await until('health ok', () => statusView(lab.admin).health === 'ok')
     })
+  })
+
+  test(`Daemon starts without ${file} with what was in force last, and tells`, async () => {
+    const state = new MemoryState()
+    const prepare = (folder: string): void => rmSync(join(folder, file))
+    await withLab({ ...options(state, row, before), prepare }, async (lab) => {
+      for (const when of ['at the start', 'later'] as const) {
+        assert.deepEqual(names(lab), ['before'], when)
+        const { health, faults } = statusView(lab.admin)
+        assert.deepEqual(
+          [health, faults.map((each) => each.file)],
+          ['degraded', [lab.path(file)]],
+          when,
+        )
+        assert.match(faults[0]?.message ?? '', /^the file is not there, .*: put it back, or /, when)
+        await lab.pass(3000)
+      }
+      assert.match(lab.logged.join('\n'), new RegExp(`${file}:1:1: the file is not there`))
+      lab.write(file, after)
+      await lab.pass(200)
+      await lab.pass(200)
+      assert.deepEqual(names(lab), ['after'])
+      lab.remove(file)
+      await lab.pass(3000)
+      lab.daemon.stop()
+      assert.equal(state.read()?.sourceFiles.get(lab.path(file)), after, 'kept for the next start')
+    })
+  })
+
+  test(`Daemon does not start without ${file} of which nothing good is kept`, async () => {
+    const prepare = (folder: string): void => rmSync(join(folder, file))
+    for (const text of [undefined, broken]) {
+      const start = DaemonLab.start({ ...options(new MemoryState(), row, text), prepare })
+      await assert.rejects(start, (error) => {
+        assert.ok(error instanceof InvalidInputError)
+        const [fault, ...more] = error.faults
+        assert.match(fault?.message ?? '', new RegExp(`^found no file or folder .*${file}`))
+        assert.deepEqual(more, [])
+        return true
+      })
+    }
   })
 
   test(`Daemon keeps the text of ${file} that is in force, and not of a broken version`, async () => {

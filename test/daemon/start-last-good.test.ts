@@ -97,6 +97,19 @@ for (const [place, put] of [
   })
 }
 
+test('Daemon starts without a configured policy file with what was in force last, and tells', async () => {
+  const prepare = (folder: string): void => rmSync(join(folder, 'policy.yaml'))
+  const state = new MemoryState()
+  await withLab({ ...options(state, { text: GOOD, now: GOOD }), prepare }, async (lab) => {
+    assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
+    assert.equal(await lab.verdict('a.bad.test'), 'REFUSED 15')
+    const [file] = lab.daemon.sources.policyFiles
+    assert.equal(file?.state, 'last-good')
+    assert.match(file.faults[0]?.message ?? '', /^the file is not there, /)
+    assert.equal(keptText(state, lab), GOOD)
+  })
+})
+
 test('Daemon does not start over a link without a target, without what was in force last', async () => {
   const prepare = (folder: string): void => {
     rmSync(join(folder, 'policy.yaml'))
