@@ -159,7 +159,7 @@ export interface AdminState {
   /** The ETag of a resource, or of the list of all resources without a name. Undefined if there is no such resource. */
   resourceTag(name?: string): string | undefined
   policyFiles(): Iterable<PolicyFileState>
-  /** Warnings about missing configured files, and about resources of the API that were left out. */
+  /** Warnings about resources of the API that were left out. */
   sourceWarnings?(): readonly string[]
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]

@@ -108,9 +108,9 @@ export class ConfigSources {
     return [...this.#files.recordFaults, ...this.#refusal]
   }
 
-  /** Warnings about missing configured files, and about resources of the API that were left out. */
+  /** Warnings about resources of the API that were left out. */
   get warnings(): readonly string[] {
-    return this.#files.warnings
+    return this.apiResources.leftOut
   }
 
   /** True if the files exceed a bound, so that the previous configuration stays in force. */
@@ -124,7 +124,6 @@ export class ConfigSources {
     const faults = found.length > 0 ? found : this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
     this.#reportFaults('file refused, what was in force before the start stays')
-    this.#files.reportMissing()
     this.#watcher.noteAges()
     this.#measureRoom()
     this.apiResources.restore()
@@ -245,7 +244,6 @@ export class ConfigSources {
   /** Puts the proposals in force, and reports endpoints that thereby lost their last policy. */
   #applyAndReport(): void {
     const { log, policies } = this.#options
-    this.#files.reportMissing()
     if (!reportLostPolicies(this.#options, () => this.apply())) return
     log.info({ revision: policies.revision }, 'configuration changed')
   }

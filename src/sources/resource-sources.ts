@@ -42,6 +42,7 @@ export class ResourceSources {
       paths,
       clock,
       texts,
+      list: 'resources',
       parse: (text, file) => {
         const reader = readers.get(file) ?? new ResourceItems(file)
         readers.set(file, reader)

@@ -45,15 +45,11 @@ export class ConfigFiles {
   readonly resources: ResourceSources
   /** The texts of the files in force, which are kept over restarts. */
   readonly texts: LastGoodTexts | undefined
-  readonly #log: Log
-  /** Missing files that are already logged. */
-  #reported: ReadonlySet<string> = new Set()
 
   constructor(options: ConfigFilesOptions) {
     const { config, clock, log, fileKeeper } = options
     const texts = fileKeeper && new LastGoodTexts(withoutObjects(fileKeeper))
     this.texts = texts
-    this.#log = log
     this.policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
@@ -67,6 +63,7 @@ export class ConfigFiles {
       paths: config.endpoints.files,
       clock,
       parse: (text, file) => withInterfaceAddresses(parseEndpoints(text, file)),
+      list: 'endpoints',
       texts,
       together: overlapFaults,
       yields: isObjectName,
@@ -99,17 +96,6 @@ export class ConfigFiles {
     return [...folders, ...this.endpoints.faults, ...this.resources.files.faults]
   }
 
-  /** Warnings about missing configured files, and about resources of the API that were left out. */
-  get warnings(): readonly string[] {
-    const missing = this.missing.map((path) => `${path} is not there: nothing of it is in force`)
-    return [...missing, ...this.resources.api.leftOut]
-  }
-
-  /** Configured files that do not exist. */
-  get missing(): readonly string[] {
-    return this.all.flatMap(({ missingFiles }) => missingFiles)
-  }
-
   /** True if there is a source file at this path. */
   has(path: string): boolean {
     return this.all.some((files) => files.standingOf(path) !== 'gone')
@@ -132,21 +118,6 @@ export class ConfigFiles {
   /** True if a file differs from its version in force. At the start, the version that was in force last is compared. */
   isNew(path: string): boolean {
     return this.all.some((files) => files.isAhead(path)) && this.texts?.isNew(path) !== false
-  }
-
-  /**
-   * Logs each missing file, with its endpoints, because policy no longer applies to them. Logs the same file again only after the file
-   * existed again.
-   */
-  reportMissing(): void {
-    const missing = new Set(this.missing)
-    for (const path of missing) {
-      if (this.#reported.has(path)) continue
-      const lost = this.endpoints.items.filter(({ position }) => position.file === path)
-      const names = lost.length === 0 ? undefined : lost.map(({ name }) => name)
-      this.#log.warn({ path, endpoints: names }, 'file is not there: nothing of it is in force')
-    }
-    this.#reported = missing
   }
 
   #standingOf(path: string): FileStanding {

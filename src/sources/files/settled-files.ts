@@ -1,7 +1,7 @@
 // Finds the configured files and decides when a change of a file takes effect (docs/spec/semantics 2). A changed file takes effect after
 // 100 ms without a further change. An empty or missing file takes effect after 1 s, because editors leave files empty or missing for a
-// moment. If a folder was swapped as a whole, such as a mounted ConfigMap, its files take effect together. A file in a folder that cannot
-// be read is unchanged.
+// moment. A file that is missing from a folder was removed. A configured file that is missing has a fault. If a folder was swapped as a
+// whole, such as a mounted ConfigMap, its files take effect together. A file in a folder that cannot be read is unchanged.
 
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
@@ -34,8 +34,8 @@ interface FileSighting {
 export class FileScan {
   readonly files = new Map<string, FileSighting>()
   /** Configured paths that do not exist. */
-  readonly missing: readonly string[]
-  /** Faults of the configured paths. At the start such a fault is an error, so that a missing file is never read as an empty policy. */
+  readonly missing: readonly PlacedPath[]
+  /** Faults of the configured paths that exist. */
   readonly faults: readonly Fault[]
   /** Folders that cannot be read now. */
   readonly #unreadable: readonly string[]
@@ -56,12 +56,10 @@ export class FileScan {
     this.#found = [...found, ...replaced]
     this.missing = all
       .filter(({ placed: { path }, unread }) => unread.includes(path) && !isEntry(path))
-      .map(({ placed }) => placed.path)
-    this.faults = all.flatMap(({ placed, faults }) =>
-      this.missing.includes(placed.path)
-        ? [missingFault(placed)]
-        : faults.filter(({ position }) => !replaced.has(position.file)),
-    )
+      .map(({ placed }) => placed)
+    this.faults = all
+      .filter(({ placed }) => !this.missing.includes(placed))
+      .flatMap(({ faults }) => faults.filter(({ position }) => !replaced.has(position.file)))
   }
 
   /** True if every configured path could be read. */
@@ -119,9 +117,14 @@ const FORGOTTEN = 'forgotten'
 
 /** Compares each scan with the files that were accepted before. Has no clock of its own. */
 export class SettledFiles {
+  readonly #configured: ReadonlySet<string>
   readonly #files = new Map<string, Tracked>()
   /** The time of the last change in each folder. */
   readonly #folders = new Map<string, number>()
+
+  constructor(paths: readonly PlacedPath[]) {
+    this.#configured = new Set(paths.map(({ path }) => path))
+  }
 
   /** True while a change waits for its quiet time. */
   get unsettled(): boolean {
@@ -148,6 +151,7 @@ export class SettledFiles {
   accept(scan: FileScan): void {
     this.#files.clear()
     for (const [path, { signature }] of scan.files) this.#track(scan, path, signature, 0)
+    for (const { path } of scan.missing) this.#track(scan, path, GONE, 0)
   }
 
   /** Makes the next looks report every file again, also unchanged files. */
@@ -177,7 +181,8 @@ export class SettledFiles {
       if (now < this.#quietAt(scan, path, file)) continue
       file.place = scan.placeOf(file.folder)
       file.accepted = file.candidate
-      const isGone = file.candidate === GONE
+      // A configured file that is missing counts as changed, and reading it is a fault.
+      const isGone = file.candidate === GONE && !this.#configured.has(path)
       if (isGone) this.#files.delete(path)
       settled.push({ kind: isGone ? 'removed' : 'changed', path })
     }
@@ -214,6 +219,19 @@ function isEntry(path: string): boolean {
 export function missingFault({ path, position }: PlacedPath): Fault {
   const where = `paths are relative to the folder of ${position.file}`
   return { position, message: `found no file or folder ${path}, expected one (${where})` }
+}
+
+/** Returns the fault of a configured file that went, or undefined if anything has the path. `list`: the key of its list, if it has one. */
+export function goneFault(file: string, list: string | undefined): Fault | undefined {
+  if (isEntry(file)) return undefined
+  const none = list === undefined ? '' : `or write '${list}: []' to remove all its ${list}, `
+  const message = `the file is not there, its last good version stays in force: put it back, ${none}or take it out of the configuration and start the daemon again`
+  return { position: { file, line: 1, column: 1 }, message }
+}
+
+export function unreadableFault(folder: string): Fault {
+  const message = 'cannot read this folder any more: the last versions of its files stay in force'
+  return { position: { file: folder, line: 1, column: 1 }, message }
 }
 
 /** Returns a text that changes with every change of the file, or undefined when nothing has the path. */

@@ -1,6 +1,6 @@
 // Reads the files of one kind (policies, endpoints, resources) that changed, and knows which version of each file is in force. A file with
-// a fault keeps its last good version in force. Files that contradict each other keep their versions in force until they agree. `accept`
-// puts all proposed versions in force at once (docs/spec/semantics 2).
+// a fault keeps its last good version in force, and so does a configured file that is missing. Files that contradict each other keep their
+// versions in force until they agree. `accept` puts all proposed versions in force at once (docs/spec/semantics 2).
 
 import { hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
@@ -12,7 +12,14 @@ import { letYoungGrow } from '../../native/young-generation.ts'
 import type { FileStanding, LastGoodTexts } from './last-good-texts.ts'
 import { Proposal, type ProposalOptions } from './proposal.ts'
 import type { ProgramItems, ReceivedItems } from './given-items.ts'
-import { FileScan, SettledFiles, signatureOf } from './settled-files.ts'
+import {
+  FileScan,
+  goneFault,
+  missingFault,
+  SettledFiles,
+  signatureOf,
+  unreadableFault,
+} from './settled-files.ts'
 
 export interface Parsed<Item> {
   readonly items: readonly Item[]
@@ -31,9 +38,11 @@ export interface SourceFilesOptions<Item> extends ProposalOptions<Item> {
   readonly paths: readonly PlacedPath[]
   readonly clock: Clock
   readonly parse: (text: string, file: string) => Parsed<Item>
+  /** The key of a file's list, which can be empty. Absent: a file cannot be without items. */
+  readonly list?: 'endpoints' | 'resources'
   /**
-   * The texts that were in force before the start. A file that is broken at the start uses its text from here. Without such a text it has
-   * no items.
+   * The texts that were in force before the start. A file that is broken or missing at the start uses its text from here. Without such a
+   * text it has no items.
    */
   readonly texts?: LastGoodTexts | undefined
 }
@@ -51,7 +60,7 @@ const MANY_CHARACTERS = 2 ** 20
 
 export class SourceFiles<Item> {
   readonly #options: SourceFilesOptions<Item>
-  readonly #settled = new SettledFiles()
+  readonly #settled: SettledFiles
   readonly #proposal: Proposal<Item>
   /** Files that were broken at the start and use their last good text. */
   readonly #fellBack = new Set<string>()
@@ -61,12 +70,12 @@ export class SourceFiles<Item> {
   /** How many characters this look has read. */
   #length = 0
   #isReachable = true
-  #missing: readonly string[] = []
   /** Folders that cannot be read, so that their files keep their last versions. */
   #unreadable: readonly string[] = []
 
   constructor(options: SourceFilesOptions<Item>) {
     this.#options = options
+    this.#settled = new SettledFiles(options.paths)
     this.#proposal = new Proposal(options)
   }
 
@@ -102,11 +111,6 @@ export class SourceFiles<Item> {
     })
   }
 
-  /** Configured files that do not exist. None of their items are in force. */
-  get missingFiles(): readonly string[] {
-    return this.#missing
-  }
-
   /** True if the last look could read every configured path. */
   get isReachable(): boolean {
     return this.#isReachable
@@ -127,6 +131,7 @@ export class SourceFiles<Item> {
     this.#isStarting = true
     this.#length = 0
     for (const path of scan.files.keys()) this.#read(path)
+    const missing = scan.missing.filter(({ path }) => !this.#readMissing(path))
     this.#isStarting = false
     this.#proposal.propose()
     const files = [...this.#proposal.drafts.keys()].filter((path) => !isObjectName(path))
@@ -135,7 +140,7 @@ export class SourceFiles<Item> {
         ? (this.#proposal.held.get(path) ?? [])
         : this.#proposal.faultsOf(path)
     })
-    return [...scan.faults, ...found]
+    return [...missing.map(missingFault), ...scan.faults, ...found]
   }
 
   /** Says which items of a file are in force after `accept`. */
@@ -173,10 +178,6 @@ export class SourceFiles<Item> {
       if (kind === 'removed') changed = this.#proposal.set(path, undefined) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
-    // A file that was removed less than a second ago may come back, because editors remove files for a moment.
-    this.#missing = scan.missing.filter(
-      (path) => !this.#proposal.drafts.has(path) && !unreadable.includes(path),
-    )
     if (changed) this.#proposal.propose()
     return changed
   }
@@ -247,6 +248,14 @@ export class SourceFiles<Item> {
     return items
   }
 
+  /** Uses the last good text of a configured file that is missing at the start. Returns false without such a text. */
+  #readMissing(path: string): boolean {
+    this.#read(path)
+    if (this.#fellBack.has(path)) return true
+    this.#proposal.set(path, undefined)
+    return false
+  }
+
   #parse(text: string, path: string): Parsed<Item> {
     const parsed = this.#options.parse(text, path)
     if (parsed.faults.length === 0) this.#options.texts?.note(path, text)
@@ -271,16 +280,13 @@ export class SourceFiles<Item> {
     if (before?.digest === digest && digest !== 'unreadable') return false
     if (read.kind === 'ok') this.#noteLength(read.text)
     const { items, faults } =
-      read.kind === 'ok' ? this.#parse(read.text, path) : { items: [], faults: [read.fault] }
+      read.kind === 'ok'
+        ? this.#parse(read.text, path)
+        : { items: [], faults: [goneFault(path, this.#options.list) ?? read.fault] }
     const good = faults.length === 0 ? items : (before?.good ?? this.#lastGood(path))
     this.#proposal.set(path, { digest, good, faults })
     return true
   }
-}
-
-function unreadableFault(folder: string): Fault {
-  const message = 'cannot read this folder any more: the last versions of its files stay in force'
-  return { position: { file: folder, line: 1, column: 1 }, message }
 }
 
 /** A text of at most this length is recognized by its hash. */
