@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LintCode } from '../../src/lint/finding.ts'
+import { lint } from '../../src/lint/lint.ts'
 import { coversPattern } from '../../src/lint/siblings.ts'
+import { namesOfRules } from '../../src/lint/written-names.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
 import { lintText, mkFile } from '../support/nodes/lint.ts'
 import { patternOf } from '../support/nodes/node.ts'
 
@@ -56,6 +59,29 @@ test('lint reports doubtful names and patterns, each at its place', () => {
     [['cluster.local.example.com'], [], 'another domain'],
   ]
   for (const [names, found, reason] of rows) assert.deepEqual(lintNamesOf(...names), found, reason)
+})
+
+test('lint calls a line of an allow-list superfluous only if the wider line has its ports', () => {
+  const rows: readonly (readonly [text: string, found: readonly string[], reason: string])[] = [
+    ['*.a.io\napi.a.io:443\n', ['1 api.a.io in line 2'], 'every port covers one'],
+    ['*.a.io:443\napi.a.io:443/tcp\n', ['1 api.a.io in line 2'], 'both protocols cover one'],
+    ['*.a.io:443/tcp\napi.a.io:443\n', [], 'UDP is not covered'],
+    ['*.a.io:443\napi.a.io:8443\n', [], 'another port'],
+    ['*.a.io:443\napi.a.io\n', [], 'one port covers not every port'],
+    ['api.a.io:1\n*.a.io:2\napi.a.io:2\n', ['2 api.a.io in line 3'], 'one of two lines'],
+  ]
+  for (const [text, found, reason] of rows) {
+    const { policies } = loadPolicies(text, 'web.allow')
+    const base = { notes: [], endpoints: undefined, aliases: undefined, portable: false }
+    const said = lint({ ...base, policies, names: policies.map(namesOfRules) }).map(
+      ({ position, message, remedy }) => {
+        const list = message.replace(/^.*of the same list: /, '')
+        assert.ok(remedy.startsWith(`remove ${list}, or `), reason)
+        return `${position.line} ${list}`
+      },
+    )
+    assert.deepEqual(said, found, reason)
+  }
 })
 
 test('lint reports each place of a file to the column, dns rules with them', () => {
