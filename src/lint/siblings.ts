@@ -1,6 +1,6 @@
-// `lintSiblings` compares each pattern with the other names and patterns of its list. If a pattern matches another name of the list, this
-// name is useless. A pattern with at most one fixed DNS label at its end, such as `*.com`, is suspiciously wide if all other names have
-// more of them.
+// `lintSiblings` compares each pattern with the other names and patterns of its list. If a pattern matches another name of the list and has
+// its ports, this name is useless. A pattern with at most one fixed DNS label at its end, such as `*.com`, is suspiciously wide if all other
+// names have more of them.
 
 import { parseName } from '../core/name.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
@@ -15,7 +15,7 @@ export function lintSiblings({ names }: NameList): readonly Finding[] {
   return names.flatMap((name) => {
     if (!name.text.includes('*')) return []
     const others = names.filter((other) => other.pattern.text !== name.pattern.text)
-    const covered = others.filter((other) => coversPattern(name.pattern, other.pattern))
+    const covered = others.filter((other) => covers(name, other))
     if (covered.length > 0) return [coveringFinding(name, covered)]
     const isWide = isOpen(name.pattern) && others.length > 0
     return isWide && others.every((other) => fixedLabels(other.pattern) > 1)
@@ -28,7 +28,9 @@ function coveringFinding(
   { text, position }: WrittenName,
   covered: readonly WrittenName[],
 ): Finding {
-  const list = covered.map((other) => other.text).join(', ')
+  const list = covered
+    .map((other) => (other.ports ? `${other.text} in line ${other.position.line}` : other.text))
+    .join(', ')
   return {
     position,
     code: 'wider-than-siblings',
@@ -44,6 +46,18 @@ function wideFinding({ text, position }: WrittenName): Finding {
     message: `${text} is far wider than the other names of its list`,
     remedy: 'write the domain that is meant',
   }
+}
+
+/** Returns true if `outer` matches the names of `inner` and has its ports. */
+function covers(outer: WrittenName, inner: WrittenName): boolean {
+  const { ports } = outer
+  return (
+    coversPattern(outer.pattern, inner.pattern) &&
+    (ports === undefined ||
+      (inner.ports ?? []).every(({ protocol, low, high }) =>
+        ports.some((each) => each.protocol === protocol && each.low <= low && each.high >= high),
+      ))
+  )
 }
 
 /** Returns true if `outer` matches the names that `inner` matches. Tries sample names only. */

@@ -3,6 +3,7 @@
 
 import { parseYaml } from '../documents/yaml-source.ts'
 import type { Position } from '../core/errors.ts'
+import { EVERYTHING, type PortRange } from '../core/protocol.ts'
 import { isMapping, Reader } from '../documents/source-document.ts'
 import { parseMatchPattern, type Pattern } from '../policy/match/pattern.ts'
 import type { Policy } from '../policy/rule.ts'
@@ -12,6 +13,8 @@ export interface WrittenName {
   readonly text: string
   readonly pattern: Pattern
   readonly position: Position
+  /** The ports for which a line of an allow-list allows the name. Absent in other lists, whose names all have the same ports. */
+  readonly ports?: readonly PortRange[]
 }
 
 /** The names of one list. */
@@ -33,10 +36,13 @@ export function writtenNames(text: string, file: string): readonly NameList[] {
 
 /** Returns the names of an allow-list. Each line of the list is one rule, so the rules contain every written name with its place. */
 export function namesOfRules({ rules }: Policy): NameList {
-  const names = rules.flatMap(({ peers, position }) => {
+  const names = rules.flatMap(({ peers, toPorts, position }) => {
     if (peers.kind === 'any') return []
+    const ports = toPorts?.flatMap((each) => each.ports) ?? [EVERYTHING]
     return peers.selectors.flatMap((peer) =>
-      peer.kind === 'fqdn' ? [{ text: peer.pattern.text, pattern: peer.pattern, position }] : [],
+      peer.kind === 'fqdn'
+        ? [{ text: peer.pattern.text, pattern: peer.pattern, position, ports }]
+        : [],
     )
   })
   return { kind: 'toFQDNs', names }
