@@ -38,7 +38,7 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
   [
     '# a.x\n',
     [
-      '1:1: found no name or address, expected one a line: delete the file to take the list out of force',
+      '1:1: found no name or address, expected one a line: write none.invalid to allow nothing; to take the list out of force, delete the file from its folder, or take it out of the configuration',
     ],
   ],
   ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
@@ -72,6 +72,15 @@ test('loadPolicies reads addresses and prefixes in an allow-list as peers that a
 test('loadPolicies refuses an empty allow-list', () => {
   const { policies, faults } = loadPolicies('', 'f.allow')
   const message =
-    'f.allow:1:1: found no name or address, expected one a line: delete the file to take the list out of force'
+    'f.allow:1:1: found no name or address, expected one a line: write none.invalid to allow nothing; to take the list out of force, delete the file from its folder, or take it out of the configuration'
   assert.deepEqual([policies, faults.map(formatFault)], [[], [message]])
+})
+
+test('loadPolicies reads the line none.invalid, which an empty allow-list proposes, as a list that denies by default', () => {
+  const { policies, faults } = loadPolicies('none.invalid\n', 'f.allow')
+  assert.deepEqual(faults, [])
+  assert.deepEqual(
+    policies.map(({ defaultDeny, rules }) => [defaultDeny, rules.length]),
+    [[true, 2]],
+  )
 })

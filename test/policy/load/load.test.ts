@@ -261,7 +261,7 @@ test('loadPolicies skips empty documents, and refuses a file that has no other',
   assert.equal(mkPolicies(`---\n${good}---\n# more to come\n`).length, 1)
   for (const text of ['', '# nothing\n', '---\n---\n', 'null\n']) {
     assert.deepEqual(loadPolicies(text, 'p.yaml').faults.map(formatFault), [
-      'p.yaml:1:1: found no policy, expected one at least: delete the file to take its policies out of force',
+      'p.yaml:1:1: found no policy, expected one at least: to take its policies out of force, delete the file from its folder, or take it out of the configuration',
     ])
   }
 })
