@@ -34,7 +34,7 @@ export function loadAllowList(
   }
   const position = { file, line: 1, column: 1 }
   if (allows.length === 0 && faults.length === 0) {
-    const remedy = 'delete the file to take the list out of force'
+    const remedy = `write none.invalid to allow nothing; ${toEnd('the list')}`
     faults.push({ position, message: `found no name or address, expected one a line: ${remedy}` })
   }
   if (faults.length > 0) return { policies: [], faults }
@@ -48,6 +48,11 @@ export function loadAllowList(
   const name = file.replace(/^.*\//, '').replace(/\.allow$/, '')
   const whole = { name, namespace: undefined, kind: 'AllowList', selector, position } as const
   return { policies: [{ ...whole, rules: [ask, ...allows], defaultDeny: true }], faults }
+}
+
+/** The remedy for an emptied file, whose last version stays in force. `what`: what the file says. */
+export function toEnd(what: string): string {
+  return `to take ${what} out of force, delete the file from its folder, or take it out of the configuration`
 }
 
 function reachRule({ target, port, protocols }: Allow): Omit<Rule, 'position'> {

@@ -15,7 +15,7 @@ import {
 import { parseDocuments } from '../../documents/quick-documents.ts'
 import { DEFAULT_NAMESPACE } from '../match/labels.ts'
 import { isAllowList } from '../allow-line.ts'
-import { loadAllowList } from './allow-list.ts'
+import { loadAllowList, toEnd } from './allow-list.ts'
 import { readClusterSpec } from './cluster-network-policy.ts'
 import { readMetadata } from './metadata.ts'
 import { readNetworkSpec } from './network-policy.ts'
@@ -107,10 +107,9 @@ export function loadPolicies(
   return loadDocuments(written, isEmpty ? [nothingIn(file)] : faults, options)
 }
 
-/** The fault of a file without a policy. With this fault, an emptied file keeps its last policies in force. Only deleting removes them. */
+/** The fault of a file without a policy. With this fault, an emptied file keeps its last policies in force. */
 function nothingIn(file: string): Fault {
-  const message =
-    'found no policy, expected one at least: delete the file to take its policies out of force'
+  const message = `found no policy, expected one at least: ${toEnd('its policies')}`
   return { position: { file, line: 1, column: 1 }, message }
 }
 
