@@ -734,7 +734,7 @@ export interface Operations {
     }
     readonly row: Flow
   }
-  /** Returns the flows kept on disk, one in each line, oldest first. Equal flows are one line with a count and the times of the first and last. */
+  /** Returns the flows kept on disk, one in each line, in the order in which they were written. Equal flows are one line with a count and the times of the first and last, written up to an hour after the first. */
   readonly 'GET /v1/flows/kept': {
     readonly query?: {
       /** `1`: only those that began before the flows of /v1/flows. */

@@ -7,6 +7,8 @@ import { systemCodeOf } from '../core/errors.ts'
 
 /** The folder's name under the state folder. */
 export const FLOW_FOLDER = 'flows'
+/** The longest time from the first flow that a line counts until the line is due. */
+export const KEPT_SPAN_MS = 3_600_000
 const NAME = /^flows-([0-9]{10})\.jsonl$/
 
 export interface FlowFile {

@@ -9,6 +9,7 @@
 // without a row is counted in `lost`. Adding a flow of a known group allocates nothing; a new group allocates its text. FlowTally runs off
 // the packet path.
 
+import { KEPT_SPAN_MS } from './flow-folder.ts'
 import { FLOW_KEY_WORDS, type FlowRing } from './record/flow-ring.ts'
 import { HashIndex } from '../core/tables/hash-index.ts'
 import { hashOctets, hashPair } from '../core/tables/keyed-hash.ts'
@@ -20,7 +21,6 @@ import { sameOctets } from '../dns/wire.ts'
 /** A row costs about 500 octets. All rows cost 32 MiB, but only on a node with this many different flows within an hour. */
 export const TALLY_ROWS = 65_536
 const REPEAT_MS = 60_000
-const REPEAT_MAX_MS = 3_600_000
 const SILENT_MS = 600_000
 /** Index of the key's word that holds the endpoint. */
 const ENDPOINT_WORD = 1
@@ -123,7 +123,7 @@ export class FlowTally {
       if (!all && this.#dues[row]! > now) continue
       if (!take({ text, count, first: this.#firsts[row]!, last: this.#lasts[row]! })) return
       this.#counts[row] = 0
-      const wait = Math.min(Math.max(REPEAT_MS, this.#waits[row]! * 2), REPEAT_MAX_MS)
+      const wait = Math.min(Math.max(REPEAT_MS, this.#waits[row]! * 2), KEPT_SPAN_MS)
       this.#waits[row] = wait
       this.#dues[row] = now + wait
     }

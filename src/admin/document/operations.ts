@@ -108,7 +108,7 @@ const READS: readonly Operation[] = [
     method: 'get',
     path: '/v1/flows/kept',
     summary:
-      'Returns the flows kept on disk, one in each line, oldest first. Equal flows are one line with a count and the times of the first and last',
+      'Returns the flows kept on disk, one in each line, in the order in which they were written. Equal flows are one line with a count and the times of the first and last, written up to an hour after the first',
     parameters: [query('older', '`1`: only those that began before the flows of /v1/flows', ONE)],
     answer: { lines: 'KeptFlow' },
     problems: [409],

@@ -143,12 +143,17 @@ async function printKept(
   { filter, from }: Wanted,
   print: (flow: FlowFields) => void,
 ): Promise<void> {
-  const { KeptFacts } = await import('../flows/kept-facts.ts')
+  const [{ KeptFacts }, { KeptOrder }] = await Promise.all([
+    import('../flows/kept-facts.ts'),
+    import('../flows/kept-order.ts'),
+  ])
+  const order = new KeptOrder(print)
   const query = all ? {} : ({ older: '1' } as const)
   for await (const row of client.rows('GET /v1/flows/kept', { query })) {
     const flow: FlowFields = row
     if (textOf(flow.last ?? flow.time) < from) continue
     const facts = filter === undefined ? undefined : KeptFacts.of(flow)
-    if (filter === undefined || (facts !== undefined && filter.accepts(facts))) print(flow)
+    if (filter === undefined || (facts !== undefined && filter.accepts(facts))) order.add(flow)
   }
+  order.end()
 }
