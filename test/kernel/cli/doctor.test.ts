@@ -1,4 +1,4 @@
-// `namegate doctor` in a network namespace with rules and routes of other programs, and that it changes none of them.
+// `namegate doctor` in a network namespace that has rules and routes of other programs. It changes none of them.
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -42,14 +42,14 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   {
-    why: 'nothing',
+    why: 'no other program has rules',
     config: TPROXY,
     check: checkFirewall,
     result: 'ok',
     found: /no rule of another/,
   },
   {
-    why: 'another program turns DNS, and namegate intercepts it',
+    why: 'another program redirects DNS, and namegate intercepts it',
     rules: DNAT,
     config: TPROXY,
     check: checkFirewall,
@@ -58,7 +58,7 @@ const ROWS: readonly Row[] = [
     remedy: /nft delete rule ip other pre handle \d+$/,
   },
   {
-    why: 'another program turns DNS, and namegate is an explicit resolver',
+    why: 'another program redirects DNS, and namegate is an explicit resolver',
     rules: DNAT,
     config: EXPLICIT,
     check: checkFirewall,
@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
     remedy: /nft delete rule/,
   },
   {
-    why: 'packets with the mark are used',
+    why: "another program uses namegate's mark",
     rules:
       'table inet m { chain c { type filter hook output priority 0; meta mark 0x4e47 accept; }; }',
     config: TPROXY,
@@ -77,7 +77,7 @@ const ROWS: readonly Row[] = [
     remedy: /intercept\.mark/,
   },
   {
-    why: 'queries of workloads would be dropped on their way in',
+    why: 'a rule would drop queries of workloads',
     rules: CLOSED,
     config: TPROXY,
     check: checkFirewall,
@@ -86,7 +86,7 @@ const ROWS: readonly Row[] = [
     remedy: /nft insert rule inet fw in meta l4proto \{ tcp, udp \} th dport 53 accept$/,
   },
   {
-    why: 'many rules are not listed one by one',
+    why: 'doctor does not list many rules one by one',
     rules: `table inet d { chain c { type filter hook input priority 0; ${'udp dport 53 drop; '.repeat(7)} }; }`,
     config: EXPLICIT,
     check: checkFirewall,

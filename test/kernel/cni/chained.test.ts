@@ -1,5 +1,5 @@
-// namegate-cni behind plugins that make the interface as ptp, Calico and bridge do: which interface and addresses the daemon hears of,
-// what ADD answers, and what becomes of the interface when the daemon is away.
+// namegate-cni after plugins that make the interface as ptp, Calico and bridge do: the interface and addresses that the daemon receives,
+// the output of ADD, and the state of the interface when no daemon runs.
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
@@ -14,7 +14,7 @@ const BRIDGE_GATEWAY = '10.30.0.1'
 const CURL_REFUSED = 7
 const CURL_TIMEOUT = 28
 const IPS = '"ips":[{"interface":1,"address":"10.20.1.2/24"},{"address":"fd20:1::2/64"}]'
-/** Octets that a reader and writer of JSON would change. */
+/** Octets that a program would change if it read this JSON and wrote it again. */
 const ODD = '{ "cniVersion":"1.0.0", "x":1.0, "y":12345678901234567890, "x":"\\u00e9 é",\n'
 
 function sandbox(host: Host): string {
@@ -39,7 +39,6 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
     daemon.reply = ENFORCED
   })
 
-  /** Calls the plugin for a pod; `previous` is JSON. */
   async function call(
     command: string,
     previous: string,
@@ -103,14 +102,14 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
       ['link add mac0 link eth0 type macvlan'],
       100,
       /'macvlan'/,
-      'an interface of a kind that the node does not see',
+      'namegate cannot attach to the kind of the interface',
     ],
     [
       'own0',
       ['link add own0 type veth peer name own1'],
       100,
       /another network namespace/,
-      'both sides are in the pod',
+      'both ends of the veth are in the pod',
     ],
     ['eth9', [], 4, /eth9.*No such device/, 'no such interface'],
     ['0123456789abcdef', [], 4, /0123456789abcdef/, 'a name that no interface can have'],
@@ -128,7 +127,7 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
     })
   }
 
-  it('ADD refuses a veth whose other side is in a third network namespace', async () => {
+  it('ADD refuses a veth whose other end is in a third network namespace', async () => {
     const third = routed.lab.addHost('third')
     bridged.ipBatch(`link add far0 type veth peer name far1 netns ${third.namespace}`)
     const output = await call('ADD', `{${IPS}}`, { pod: bridged, interface: 'far0' })
@@ -142,7 +141,7 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
       json(503, { detail: 'the datapath is behind' }),
       11,
       /the datapath is behind/,
-      'not yet enforced',
+      'the policies are not in force yet',
     ],
     [json(503, {}), 11, /status 503 without a reason/, 'a refusal without a reason'],
     [
@@ -151,7 +150,7 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
       /a "quoted"\?fault/,
       'a reason that needs escapes',
     ],
-    [json(200, { enforced: false }), 11, /without a reason/, 'an answer that confirms nothing'],
+    [json(200, { enforced: false }), 11, /without a reason/, 'an answer without a confirmation'],
     [json(200, {}), 11, /without a reason/, 'an empty answer'],
     [slow, 11, /without a reason/, 'an answer that is too long'],
     [hang, 11, /no answer within the time limit/, 'no answer'],
@@ -167,7 +166,7 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
     })
   }
 
-  it('CHECK fails without the daemon, and closes nothing', async () => {
+  it('CHECK fails without the daemon, and leaves the pod as it is', async () => {
     const keys = { socket: '/nowhere.sock', 'on-failure': 'close' }
     const output = await call('CHECK', `{${IPS}}`, { keys })
     assert.equal(refusalOf(output).code, 11)
@@ -191,14 +190,14 @@ void describe('namegate-cni behind another plugin', { skip }, () => {
     })
   }
 
-  it('ADD with on-failure: close refuses what waiting does not change', async () => {
+  it('ADD with on-failure: close refuses a fault that does not end by waiting', async () => {
     daemon.reply = json(409, { detail: 'no cluster' })
     const output = await call('ADD', `{${IPS}}`, { keys: { 'on-failure': 'close' } })
     assert.equal(refusalOf(output).code, 100)
   })
 })
 
-/** A pod at a port of a bridge whose gateway is the node. */
+/** A pod at a bridge port. The node is its gateway. */
 function addBridgedPod({ lab, node }: PodLab): Host {
   const pod = lab.addHost('bridged')
   node.ipBatch(
@@ -214,7 +213,7 @@ function addBridgedPod({ lab, node }: PodLab): Host {
   return pod
 }
 
-/** True if an address refuses a connection, false if nothing comes back. */
+/** Returns true if the address refuses a connection, and false after a timeout. */
 async function reaches(from: Host, to: string): Promise<boolean> {
   const { code } = await from.run('curl', ['-s', '-m', '1', `http://${to}:9/`])
   assert.ok(code === CURL_REFUSED || code === CURL_TIMEOUT, `curl ended with ${code}`)

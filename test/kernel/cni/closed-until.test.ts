@@ -1,5 +1,5 @@
-// An interface that namegate-cni closed while the daemon was away: the programs of the daemon take its place as soon as the daemon
-// attaches the endpoint, and the pod can then reach what policy allows.
+// namegate-cni closes an interface while no daemon runs. When the daemon attaches the endpoint, its programs replace those of the plugin,
+// and the pod can reach what policy allows.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

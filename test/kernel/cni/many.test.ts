@@ -1,5 +1,5 @@
-// Pods that send at once: namegate-cni places each, and its first packets ask a name, connect to what policy allows and to what it forbids.
-// No first answer is lost, and nothing passes that policy forbids. NAMEGATE_PODS=300 makes so many pods.
+// Many pods start at once. The first packets of each ask a name, connect to an allowed address and to a denied one. Each pod gets its first
+// answer, and no packet passes that policy denies. NAMEGATE_PODS sets the number of pods.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -64,7 +64,7 @@ void describe('many pods that send at once', { skip, timeout: 900_000 }, () => {
     await lab.close()
   })
 
-  /** The network namespace and veth that the plugin before ours makes. */
+  /** Makes the network namespace and the veth, as the plugin before namegate-cni does. */
   function addPodHost(i: number, address: string): Host {
     const host = lab.lab.addHost(`p${i}`)
     lab.lab.link(
@@ -76,7 +76,7 @@ void describe('many pods that send at once', { skip, timeout: 900_000 }, () => {
     return host
   }
 
-  /** Makes one pod; `NOERROR 200 000` is what its first packets find. */
+  /** Makes one pod and returns the results of its first packets. `NOERROR 200 000` is expected. */
   async function first(i: number): Promise<string> {
     const address = `10.30.${i >> 7}.${(i & 127) + 2}`
     const host = addPodHost(i, address)
@@ -105,7 +105,7 @@ void describe('many pods that send at once', { skip, timeout: 900_000 }, () => {
     return stdout.trim().split('\n').join(' ')
   }
 
-  it('finds its first answer, and only what policy allows', async (t) => {
+  it('each get the first answer, and reach only what policy allows', async (t) => {
     const found = new Map<string, number>()
     let next = 0
     const lane = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-// namegate-cni with the daemon and a real control plane: ADD returns when the pod's policies are in force, although the API server does
-// not know the pod's address yet. So the pod's first packets are judged.
+// namegate-cni with the daemon and a real control plane. ADD returns when the pod's policies are in force, before the API server knows the
+// pod's address. So policy decides about the pod's first packets.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -73,7 +73,7 @@ void describe('pod that namegate-cni places', { skip }, () => {
     return (await lab.pods[0]!.host.run('curl', args)).stdout
   }
 
-  it('is judged from the moment at which ADD returns', async () => {
+  it('is under policy when ADD returns', async () => {
     const pod = (await cluster.request('POST', PODS, {
       metadata: { name: 'web', labels: { app: 'web' } },
       spec: { nodeName: NODE, containers: [{ name: 'a', image: 'a' }] },
@@ -87,7 +87,7 @@ void describe('pod that namegate-cni places', { skip }, () => {
     assert.deepEqual(await call('DEL', uid), { code: 0, stdout: '', stderr: '' })
   })
 
-  it('is refused when the cluster does not have it, or the daemon ended', async () => {
+  it('is refused when the cluster has no such pod, or no daemon runs', async () => {
     const unknown = await call('ADD', 'b1b2c3d4-0000-4000-8000-000000000002')
     assert.equal(refusalOf(unknown).code, 11, unknown.stdout)
     await namegate.stop()

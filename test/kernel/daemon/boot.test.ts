@@ -1,6 +1,6 @@
-// A machine that comes up has neither pins nor tables. `namegate datapath close`, before the network is up, closes whom the
-// last daemon wrote down, also where interfaces are not there yet and endpoints files cannot be read: until the daemon has
-// loaded policy, no packet of such a workload leaves, wherever it may go afterwards. Every packet is counted at the peer.
+// A machine that boots has neither pins nor tables. Before the network is up, `namegate datapath close` closes the workloads that the last
+// daemon recorded, also if their interfaces are still missing and endpoints files cannot be read. Until the daemon has loaded policy, no
+// packet of such a workload reaches the peer, which counts every packet.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ import type { NamegateOptions } from '../../support/labs/lab-namegate-config.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import { Probe, startEcho } from '../../support/peers/traffic.ts'
 
-/** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/programs/gate.bpf.c). */
+/** Closing interfaces by name needs kernel 6.4 (src/datapath/ebpf/programs/gate.bpf.c). */
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 
@@ -44,7 +44,7 @@ spec:
 
 const ADDRESSES = [SHOP, DENIED].flatMap(({ address4, address6 }) => [address4, address6])
 
-/** The veth of the pod as it comes with the pod itself. */
+/** Makes the veth of the pod, as a runtime does when it starts the pod. */
 function makeVeth(lab: PodLab, pod: Pod): void {
   lab.lab.link(
     {
@@ -58,7 +58,7 @@ function makeVeth(lab: PodLab, pod: Pod): void {
   pod.host.ip('-6', 'route', 'add', 'default', 'via', pod.gateway6)
 }
 
-/** Packets that came in by an interface of the node. */
+/** Packets that the node received on an interface. */
 function received({ node }: PodLab, name: string): number {
   return receivedIn(node.ip('-s', '-j', 'link', 'show', name))
 }
@@ -82,7 +82,7 @@ async function connects(pod: Pod, address: string): Promise<void> {
 
 interface Boot {
   readonly kind: 'ebpf' | 'nftables'
-  /** The endpoints files are there when the machine comes up. */
+  /** The endpoints files exist during the boot. */
   readonly hasFiles: boolean
 }
 
@@ -100,7 +100,7 @@ async function boot({ kind, hasFiles }: Boot, tell: (text: string) => void): Pro
     await ask(pod)
     await connects(pod, SHOP.address4)
 
-    // What a reboot takes away.
+    // A reboot removes this.
     await namegate.stop()
     lab.node.ip('link', 'del', pod.interface)
     if (kind === 'ebpf') rmSync(namegate.pinPath, { recursive: true })
@@ -133,7 +133,7 @@ async function boot({ kind, hasFiles }: Boot, tell: (text: string) => void): Pro
     const seen = await counter.read()
     assert.equal(seen[DENIED.address4], 0)
     assert.equal(seen[DENIED.address6], 0)
-    // The sender and the counter are good for something.
+    // The sender and the counter work: with bypass, packets arrive.
     await namegate.run('datapath', 'mode', 'bypass')
     await connects(pod, DENIED.address4)
     const open = await counter.read()

@@ -1,5 +1,5 @@
-// The units in deploy/systemd keep exactly the capabilities that their mode needs: with them the daemon serves, fences
-// and intercepts; without any one of them something of that cannot be had.
+// The units in deploy/systemd have exactly the capabilities that their mode needs. With them, the daemon serves, fences and intercepts.
+// Without any one of them, the daemon does not serve the pod.
 
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ spec:
     - toFQDNs: [{ matchName: a.example }]
 `
 
-/** `cap_a`, `cap_b`: of the unit and a drop-in, which systemd adds up. */
+/** The capabilities of a unit and a drop-in. systemd adds them up. */
 function capabilitiesOf(dropIn: string): readonly string[] {
   const texts = ['namegate.service', `namegate.service.d/${dropIn}`].map((file) =>
     readFileSync(`deploy/systemd/${file}`, 'utf8'),
@@ -37,13 +37,15 @@ interface Row {
   readonly listener: string
   /** The server that the pod asks. */
   readonly server: string
-  /** Either of these is enough here; the second alone is dearer, the first alone fails where a resolver has port 53 to itself. */
+  /**
+   * One of these is enough here. `cap_net_raw` alone costs more; `cap_net_bind_service` alone fails where a resolver listens on port 53.
+   */
   readonly eitherOf: readonly string[]
 }
 
 /**
- * The daemon serves without it on kernel 6.18, where the verifier accepts the programs for interfaces from a process without it. Then the
- * kernel adds its barriers against speculation to every program, which makes each packet dearer. So the units keep it.
+ * On kernel 6.18 the daemon serves without this capability, because the verifier accepts the programs for interfaces. But the kernel then
+ * adds its barriers against speculation to every program, which makes each packet slower. So the units keep it.
  */
 const SPEED = 'cap_perfmon'
 
@@ -71,7 +73,7 @@ describe('the units of deploy/systemd', { skip }, () => {
   })
   after(async () => await lab.close())
 
-  /** Whether a daemon with these capabilities alone comes up and the pod gets its answer. */
+  /** True if a daemon with only these capabilities starts, and the pod gets its answer. */
   async function serves({ listener, server }: Row, names: readonly string[]): Promise<boolean> {
     const namegate = new Namegate(lab, {
       policies: { 'web.yaml': POLICY },

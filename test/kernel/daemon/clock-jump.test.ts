@@ -1,5 +1,5 @@
-// The wall clock is set forward under a daemon whose endpoint has a connection open for longer than TTL and grace, and back while
-// no daemon runs: connections go by the kernel's clock, so none is cut and none keeps an address for longer.
+// The wall clock jumps a day forward while a daemon runs, and back while no daemon runs. The endpoint has a connection that stays open for
+// longer than TTL and grace. Connections use the kernel's clock, so the jumps neither cut one nor extend the time of an address.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +27,7 @@ spec:
   egress: [ { toFQDNs: [ { matchPattern: '*.shop.test' } ] } ]
 `
 
-describe('a connection whose machine gets another time', { skip }, () => {
+describe('open connection on a machine whose clock jumps', { skip }, () => {
   let clock: ShiftedClock
   let lab: PodLab
   let namegate: Namegate
@@ -68,13 +68,13 @@ describe('a connection whose machine gets another time', { skip }, () => {
     }
   }
 
-  it('is kept a day later, while an address without one goes', async () => {
+  it('stays a day later, while an address without a connection expires', async () => {
     await untilGone(LEFT.address)
     await talk.moves()
     assert.ok(namegate.prefixes().has(`${KEPT.address}/32`))
   })
 
-  it('is kept over kill -9 and two days back meanwhile', async () => {
+  it('stays after kill -9 and a clock two days back', async () => {
     await namegate.kill()
     clock.set(-DAY_MS)
     await namegate.start({ command: clock.program(PROGRAM) })
@@ -84,7 +84,7 @@ describe('a connection whose machine gets another time', { skip }, () => {
     assert.ok(namegate.prefixes().has(`${KEPT.address}/32`))
   })
 
-  it('gives its address up when it is closed, two days forward', async () => {
+  it('releases its address when it is closed, with a clock two days forward', async () => {
     clock.set(DAY_MS)
     await talk.stop()
     await untilGone(KEPT.address)

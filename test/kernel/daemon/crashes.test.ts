@@ -1,5 +1,5 @@
-// Killed at any moment while it learns, again and again: what is written down can be read, label sets keep their numbers,
-// allowed connections are never lost and denied ones never pass. NAMEGATE_CRASHES says how often (3 in the test suite).
+// The daemon is killed at random moments while it learns. Its files stay readable, label sets keep their numbers, allowed connections are
+// never lost, and denied connections never pass. NAMEGATE_CRASHES sets the number of crashes (3 in the test suite).
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { Probe, startEcho } from '../../support/peers/traffic.ts'
 const skip = canUseNamegate() ?? false
 const CRASHES = Number(process.env['NAMEGATE_CRASHES'] ?? 3)
 const SEED = Number(process.env['NAMEGATE_SEED'] ?? 20261121)
-/** Names that are asked for while it is killed, more than it can answer by then. */
+/** Names that the client asks during one round: more than the daemon can answer before it is killed. */
 const NAMES = 20_000
 
 const SHOP = { name: 'one.shop.test', address: '198.18.40.1' }
@@ -54,7 +54,7 @@ describe('namegate killed again and again while it learns', { skip }, () => {
     await lab.close()
   })
 
-  /** Asks for new names until namegate is killed, some time after it has begun to answer. */
+  /** Asks new names, and kills namegate some time after its first answer. */
   async function crash(round: number, afterMs: number): Promise<void> {
     const suffix = `crash${round}.shop.test`
     const known = namegate.prefixes().size
@@ -66,7 +66,7 @@ describe('namegate killed again and again while it learns', { skip }, () => {
   }
 
   it(
-    `goes on where it was, ${CRASHES} times`,
+    `continues with the same numbers, ${CRASHES} times`,
     { timeout: 120_000 + CRASHES * 15_000 },
     async (t) => {
       const random = new Random(SEED)
@@ -88,21 +88,21 @@ describe('namegate killed again and again while it learns', { skip }, () => {
       const passed = denied.attempts(PORT).filter(({ connected }) => connected)
       assert.deepEqual([lost, passed], [[], []])
       t.diagnostic(
-        `${CRASHES} crashes, ${kept} addresses at the last; 0 of ${allowed.attempts(PORT).length} lost, 0 of ${denied.attempts(PORT).length} denied ones passed`,
+        `${CRASHES} crashes, ${kept} addresses before the last; 0 of ${allowed.attempts(PORT).length} lost, 0 of ${denied.attempts(PORT).length} denied connections passed`,
       )
       const { code, stdout } = await namegate.run('datapath', 'verify')
       assert.equal(code, 0, stdout)
     },
   )
 
-  it('leaves files that can be read', async () => {
+  it('leaves readable files', async () => {
     const folder = join(namegate.folder, 'state')
     await namegate.stop()
     const files = readdirSync(folder).filter((name) => /^(checkpoint|journal)\.\d+$/.test(name))
     assert.ok(files.length > 0)
     for (const file of files) {
       const { code, stdout, stderr } = await namegate.run('state', 'check', join(folder, file))
-      // A journal may end in the middle of a write, or before its first one.
+      // A journal can end in the middle of a record, or before its first record.
       const isCut = /end of|found 0 octets/.test(stdout + stderr)
       assert.ok(code === 0 || isCut, `${file}: ${stdout}${stderr}`)
     }

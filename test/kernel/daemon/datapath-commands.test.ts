@@ -1,5 +1,5 @@
-// What an operator does to the datapath from outside, with the real commands: `verify` names what was changed behind the
-// daemon's back, and `mode` works through the pins while the daemon is stopped.
+// `namegate datapath verify` names entries that another program changed. `namegate datapath mode` works through the pins while the daemon
+// is stopped.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -41,7 +41,7 @@ after(async () => {
   await lab.close()
 })
 
-/** `198.18.71.0`, 24 -> a key of ng_ipcache as layout.h has it, for bpftool's command line. */
+/** The key of ng_ipcache for an address and a prefix length (layout.h), as arguments of bpftool. */
 function keyOf(address: string, length: number): string[] {
   const key = Buffer.alloc(28)
   new Uint32Array(key.buffer, key.byteOffset, 1)[0] = 64 + length
@@ -65,11 +65,11 @@ describe('namegate datapath verify', { skip }, () => {
     return { code, differences }
   }
 
-  it('finds nothing where nothing was touched', async () => {
+  it('finds no difference in untouched maps', async () => {
     assert.deepEqual(await verify(), { code: 0, differences: [] })
   })
 
-  it('names an entry that was deleted, one changed and one added behind its back', async () => {
+  it('names a deleted, a changed and an added entry', async () => {
     const map = ['pinned', namegate.pin('ng_ipcache')]
     const old = (await namegate.bpftool(
       'map',
@@ -103,7 +103,10 @@ describe('namegate datapath verify', { skip }, () => {
 })
 
 describe('namegate datapath mode, with the daemon stopped', { skip }, () => {
-  /** Sets the mode. `old`, `now`: when the pins last said another mode and first said this one, as in `Attempt`. */
+  /**
+   * Sets the mode. `old` and `now` are the last time at which the pins had the old mode and the first time at which they had the new one,
+   * as in `Attempt`.
+   */
   async function setMode(
     mode: 'bypass' | 'enforce',
   ): Promise<{ began: number; old: number; now: number }> {
@@ -134,7 +137,7 @@ describe('namegate datapath mode, with the daemon stopped', { skip }, () => {
 
     const [took, own] = [opened.ended - bypass.began, bypass.now - bypass.began]
     t.diagnostic(
-      `open ${took.toFixed(1)} ms after the command was started, which took ${own.toFixed(0)} ms to reach the pins`,
+      `the first connection succeeded ${took.toFixed(1)} ms after the command began; the pins changed after ${own.toFixed(0)} ms`,
     )
     const attempts = probe.attempts(80)
     const wrong = attempts.filter(({ began, ended, connected }) => {
@@ -144,7 +147,7 @@ describe('namegate datapath mode, with the daemon stopped', { skip }, () => {
     assert.ok(attempts.some(({ began }) => began > enforce.now))
   })
 
-  it('stays what the pins say when a daemon wakes up that was told something else meanwhile', async () => {
+  it('the pins decide when a stopped daemon continues that was asked for another mode meanwhile', async () => {
     namegate.daemon.kill('SIGSTOP')
     await setMode('bypass')
     setPinnedMode(loadBpf(), namegate.pinPath, 'enforce')
@@ -155,7 +158,7 @@ describe('namegate datapath mode, with the daemon stopped', { skip }, () => {
     assert.equal(mode, 'enforce')
   })
 
-  it('is taken over by the daemon', async () => {
+  it('a running daemon adopts the mode', async () => {
     await setMode('bypass')
     const { mode } = (await namegate.json('status')) as { mode: string }
     assert.equal(mode, 'bypass')

@@ -1,5 +1,5 @@
-// Another kind of datapath than before, with the real commands: what the old one left goes on enforcing, and no daemon of
-// another kind could teach it anything. So none starts until `datapath detach` has taken it away, whatever its kind.
+// The configuration names another kind of datapath than the last daemon used. The old datapath still enforces, and a daemon of another kind
+// cannot change it. So no daemon of another kind starts until `datapath detach` has removed the old datapath.
 
 import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
@@ -38,7 +38,7 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
     assert.match(stderr, /namegate datapath detach --config/)
   }
 
-  it('refuses while eBPF programs are there, and break glass still reaches them', async () => {
+  it('refuses while eBPF programs exist, and break glass still changes their mode', async () => {
     becomes('{ kind: memory }')
     await isRefused(/ebpf left in .*ng-test/, '--take-over')
     await namegate.kill()
@@ -55,7 +55,7 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
     assert.equal(readPinnedMode(loadBpf(), namegate.pinPath), 'bypass')
   })
 
-  it('refuses where only the config says where they are, and so does a gate of a program', async () => {
+  it('refuses if only the config names the pin path, and so does createGate', async () => {
     rmSync(pinNoteFile(namegate.configFile), { force: true })
     const ebpf = { 'pin-path': namegate.pinPath }
     becomes(`{ kind: memory, ebpf: ${JSON.stringify(ebpf)} }`)
@@ -68,7 +68,7 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
     })
   })
 
-  it('starts when detach has taken them away, which says what it took', async () => {
+  it('starts after detach removed the eBPF programs, and detach prints what it removed', async () => {
     const taken = await namegate.run('datapath', 'detach')
     assert.equal(taken.code, 0, taken.stderr)
     assert.match(taken.stdout, /^detached: eBPF programs and the pins in .*ng-test\S*\n$/)
@@ -78,7 +78,7 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
     await namegate.kill()
   })
 
-  it('refuses while the nftables table is there, and detach takes it away', async () => {
+  it('refuses while the nftables table exists, and detach removes it', async () => {
     becomes(`{ kind: ebpf, ebpf: { pin-path: '${namegate.pinPath}' } }`)
     await isRefused(/nftables left/)
     const taken = await namegate.run('datapath', 'detach')

@@ -1,6 +1,6 @@
-// Failover on real sockets and processes: one of two name servers is killed, stopped, flaps, is slow, says only
-// SERVFAIL, or can't be reached any more, while pods ask at a steady rate and never ask twice. No query may end without
-// an answer. How long it takes is printed, not judged: test/bench/failover.bench.ts measures it on a quiet machine.
+// Failover on real sockets and processes. One of two name servers is killed, stopped, restarted again and again, slow, answers only
+// SERVFAIL, or becomes unreachable, while pods ask at a steady rate and never repeat a query. Every query gets an answer. The test prints
+// times and asserts none; test/bench/failover.bench.ts measures them on a quiet machine.
 // [docs/spec/correctness 4.2; docs/decisions/0008]
 
 import assert from 'node:assert/strict'
@@ -34,7 +34,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
   })
   after(async () => await state.lab?.close())
 
-  /** Both servers well and up, the first of the configuration asked first. */
+  /** Waits until both servers are up and namegate asks the first server of the configuration first. */
   async function begin(): Promise<void> {
     const lab = site()
     await lab.until((servers) => servers.every((server) => server.state === 'up'))
@@ -42,7 +42,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     if (leads) return
     lab.signal(1, 'SIGKILL')
     await lab.servers[1]?.ended(2000)
-    // Whom a query meets that is refused: the other server takes over.
+    // The second server refuses the query, so namegate asks the first one.
     while ((await lab.upstreams())[0]?.first !== true) await dig('lead.test')
     await lab.serve(1)
     await lab.until((servers) => servers.every((server) => server.state === 'up'))
@@ -69,12 +69,12 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     )
   }
 
-  // The first that goes down: of one that comes and goes all the time a pair of lines a minute is told.
-  it('tells in the log that a server fails, and that it answers again', async () => {
+  // This test is the first that takes a server down: namegate logs at most a pair of lines a minute for a server that goes up and down.
+  it('logs that a server fails, and that it answers again', async () => {
     await begin()
     const { daemon } = site().namegate
     site().signal(0, 'SIGKILL')
-    // It is noticed by a query, and asked again and again from then on.
+    // The query finds the fault. From then on namegate probes the server.
     await dig('told.test')
     await daemon.untilOutput(
       /WARN: upstream does not answer: .*"server":"192\.0\.2\.\d+","port":53/,
@@ -90,7 +90,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     const result = await site().loadWith(RATE, SECONDS, () => site().signal(0, 'SIGKILL'))
     assertAllGood(result)
     report(t, result)
-    // On a busy machine the last failure that makes a server `down` comes after the load.
+    // On a busy machine, the failure that makes a server `down` can happen after the load.
     await dig('after.test')
     await site().until(([dead, other]) => dead?.state === 'down' && other?.state === 'up')
     assert.equal((await site().upstreams())[1]?.first, true)
@@ -99,7 +99,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     assert.equal((await site().upstreams())[1]?.first, true, 'sticky')
   })
 
-  it('answers everything when the first is stopped, which then comes back by itself', async (t) => {
+  it('answers everything when the first is stopped, and asks the first again when it continues', async (t) => {
     await begin()
     const result = await site().loadWith(RATE, SECONDS, () => site().signal(0, 'SIGSTOP'))
     assertAllGood(result)
@@ -121,7 +121,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     await site().until(([server]) => server?.state === 'up')
   })
 
-  it('answers everything while the first comes and goes', async (t) => {
+  it('answers everything while the first is killed and restarted', async (t) => {
     await begin()
     const result = await site().loadWith(RATE, SECONDS * 2, async () => {
       for (let i = 0; i < 3; i++) {
@@ -134,7 +134,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     report(t, result)
   })
 
-  it('answers everything when the first takes 3 s, and asks the other first then', async (t) => {
+  it('answers everything when the first takes 3 s, and then asks the other first', async (t) => {
     await begin()
     const result = await site().loadWith(RATE, SECONDS, async () => {
       await site().serve(0, { delayMs: 3000 })
@@ -145,7 +145,7 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     await site().serve(0)
   })
 
-  it('leaves a first that says only SERVFAIL, and never calls it down', async (t) => {
+  it('leaves a first that answers only SERVFAIL, and never reports it as down', async (t) => {
     await begin()
     await site().serve(0, { rcode: SERVFAIL_CODE })
     await site().until(([server]) => server?.state === 'up')
@@ -155,14 +155,14 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
       result.servfail >= 0 && result.servfail < result.sent / 4,
       `${result.servfail} SERVFAIL`,
     )
-    t.diagnostic(`${result.servfail} of ${result.sent} queries got its SERVFAIL`)
+    t.diagnostic(`${result.servfail} of ${result.sent} queries got SERVFAIL from it`)
     const [wrong, other] = await site().upstreams()
     assert.equal(wrong?.state, 'up')
     assert.equal(other?.first, true)
     await site().serve(0)
   })
 
-  it('says so when none answers, and recovers with the first that does', async () => {
+  it('answers SERVFAIL with an EDE when both are silent, and recovers with the first server that answers', async () => {
     await begin()
     for (const server of [0, 1]) site().signal(server, 'SIGSTOP')
     const silent = await dig('silent.test')

@@ -1,5 +1,5 @@
-// Every command of the documents and of the alerts' descriptions, as written, from / on a host where namegate is installed and runs. The
-// walks of docs/break-glass.md, docs/rollout.md and docs/resources.md have tests of their own, in which each step has its meaning.
+// Runs every command of the documents and of the alerts' descriptions as written, in / of a host where namegate is installed and runs.
+// docs/break-glass.md, docs/rollout.md and docs/resources.md have tests of their own, which check the effect of each step.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 
 const skip = canUseNamegate() ?? false
 
-/** Run elsewhere, or not at all, by file of docs/. */
+/** Documents whose commands other tests run, or no test, with the reason. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['break-glass.md', 'test/support/labs/break-glass.ts'],
   ['rollout.md', 'test/kernel/policy/rollout.test.ts'],
@@ -34,7 +34,7 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ['kubernetes.md', 'takes a cluster: test/kernel/kubernetes/'],
   ['sidecar.md', 'of a pod, not of a host: test/kernel/daemon/sidecar.test.ts'],
 ])
-/** Lines that are not run here, with the reason. */
+/** Commands that this test does not run, with the reason. */
 const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['namegate completion bash > /etc/bash_completion.d/namegate', 'writes to the machine'],
   [
@@ -47,19 +47,19 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
     'namegate help --man namegate.yaml > /usr/local/share/man/man5/namegate.yaml.5',
     'writes to the machine',
   ],
-  ['namegate flows --follow --verdict deny', 'stays: test/cli/commands/flows.test.ts'],
+  ['namegate flows --follow --verdict deny', 'does not end: test/cli/commands/flows.test.ts'],
   ['namegate flows -o json --verdict drop | jq -r .peer | sort | uniq -c', 'jq may be missing'],
   [
     'namegate get identities --name www.example.com --watch',
-    'stays: test/cli/commands/get.test.ts',
+    'does not end: test/cli/commands/get.test.ts',
   ],
-  ['ln -sf /opt/namegate/bin/namegate /usr/local/bin/namegate', 'the machine is not to be changed'],
+  ['ln -sf /opt/namegate/bin/namegate /usr/local/bin/namegate', 'changes the machine'],
   [
     'namegate run --config /etc/namegate/namegate.yaml --take-over',
-    'stays: test/handover/take-over.test.ts',
+    'does not end: test/handover/take-over.test.ts',
   ],
 ])
-/** Of commands that answer no. */
+/** Exit codes of commands whose answer is no. */
 const CODES: ReadonlyMap<string, number> = new Map([
   ['cd /opt/namegate && namegate policy lint docs/examples/doubtful.yaml', 1],
 ])
@@ -69,7 +69,7 @@ interface Alert {
   readonly annotations: Readonly<Record<string, string>>
 }
 
-/** Blocks of commands by where they stand; those that end the daemon come last. */
+/** Blocks of commands, with the place of each. Blocks that end the daemon are last. */
 function blocks(): readonly (readonly [where: string, script: string])[] {
   const files = readdirSync('docs').filter((file) => file.endsWith('.md') && !ELSEWHERE.has(file))
   const found = files.flatMap((file) => {
@@ -83,7 +83,7 @@ function blocks(): readonly (readonly [where: string, script: string])[] {
   const alerts = groups.flatMap(({ rules }) =>
     rules.map(({ alert, annotations: { description = '' } }) => {
       const commands = [...description.matchAll(/`([^`]+ [^`]+)`/g)].map(([, line]) => line)
-      assert.ok(commands.length > 0, `${alert} says what to do`)
+      assert.ok(commands.length > 0, `${alert} names a command`)
       return [`alert ${alert}`, commands.join('\n')] as const
     }),
   )
@@ -108,7 +108,7 @@ describe('commands of the documents on an installed host', { skip }, () => {
     })
     stubs = join(namegate.folder, 'bin')
     mkdirSync(stubs)
-    // The test starts the daemon; under a systemd of its own see test/kernel/daemon/systemd-service.test.ts.
+    // The test starts the daemon. test/kernel/daemon/systemd-service.test.ts runs it under a systemd.
     for (const name of ['systemctl', 'journalctl']) {
       writeFileSync(join(stubs, name), '#!/bin/sh\n', { mode: 0o755 })
     }
@@ -122,7 +122,7 @@ describe('commands of the documents on an installed host', { skip }, () => {
   })
 
   for (const [where, script] of blocks()) {
-    it(`${where} does as written`, async () => {
+    it(`${where} works as written`, async () => {
       let folder = '/'
       for (const line of script.split('\n')) {
         const command = line.replace(/ {2,}#.*$/, '').trim()
@@ -143,7 +143,7 @@ describe('commands of the documents on an installed host', { skip }, () => {
     })
   }
 
-  it('has a reason for each document that it leaves to another test', () => {
+  it('leaves only existing documents to other tests', () => {
     for (const file of ELSEWHERE.keys()) assert.ok(readdirSync('docs').includes(file), file)
   })
 })

@@ -1,5 +1,5 @@
-// What was enforced stays enforced without the daemon, and a daemon that starts over it opens and closes nothing on
-// the way: the kernel's maps are judged by what packets do, continuously, while processes are killed and started.
+// Enforcement continues without the daemon, and a daemon that starts opens and closes nothing on the way. Packets are sent all the time,
+// while processes are killed and started, and show what the kernel's maps allow.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -33,20 +33,20 @@ function ports(port: number): string {
 }
 
 const NAMES = mkPolicy('names', `{ toFQDNs: [{ matchPattern: '*.shop.test' }], ${ports(7000)} }`)
-/** Two ranges whose ports are crossed: were their numbers exchanged for a moment, the wrong port would open. */
+/** Two ranges with crossed ports. If their numbers were exchanged for a moment, the wrong port would open. */
 const FIRST = { allowed: 80, other: 8080, probed: '198.18.71.5', talked: '198.18.71.9' }
 const SECOND = { allowed: 8080, other: 80, probed: '198.18.72.5' }
 const CIDR_FIRST = mkPolicy('first', `{ toCIDR: [198.18.71.0/24], ${ports(FIRST.allowed)} }`)
 const CIDR_SECOND = mkPolicy('second', `{ toCIDR: [198.18.72.0/24], ${ports(SECOND.allowed)} }`)
 
-/** One new connection, given up before TCP would send its first packet again. */
+/** Tries one new connection. The limit is shorter than TCP's first retransmission. */
 async function connects(host: Host, address: string, port: number): Promise<boolean> {
   const script = `exec 3<>/dev/tcp/${address}/${port}`
   const { code } = await host.run('timeout', ['0.5', 'bash', '-c', script])
   return code === 0
 }
 
-/** Numbers in the kernel's maps that are not reserved ones. */
+/** The numbers in the kernel's maps without reserved ones. */
 function numbersOf(namegate: Namegate): ReadonlySet<number> {
   const { prefixes, policies } = namegate.dump()
   const numbers = new Set<number>(policies.map(({ identity }) => identity))
@@ -54,7 +54,7 @@ function numbersOf(namegate: Namegate): ReadonlySet<number> {
   return new Set([...numbers].filter((number) => number >= LOCAL_IDENTITIES))
 }
 
-/** A lab with servers on every port that is used, and namegate in front of the pod. */
+/** A lab with servers on every port of the tests, and namegate between them and the pod. */
 class Site {
   readonly lab: PodLab = podLab()
   readonly namegate = new Namegate(this.lab, {
@@ -75,7 +75,7 @@ class Site {
     await this.namegate.start()
   }
 
-  /** Asks for the shop's name, both families. */
+  /** Asks the shop's name for both families. */
   async ask(): Promise<void> {
     const { stdout } = await this.pod.host.run('dig', [
       '+short',
@@ -114,11 +114,11 @@ describe('namegate killed', { skip }, () => {
   })
   after(async () => await site.close())
 
-  it('leaves connections that the endpoint began moving both ways', async () => {
+  it('leaves connections that the endpoint began open in both directions', async () => {
     await Promise.all(talks.slice(0, 2).map(async (talk) => await talk.moves()))
   })
 
-  it('leaves connections that the peer began moving both ways', async () => {
+  it('leaves connections that the peer began open in both directions', async () => {
     await Promise.all(talks.slice(2).map(async (talk) => await talk.moves()))
   })
 
@@ -145,7 +145,7 @@ describe('namegate started again with policies in another order', { skip }, () =
   })
   after(async () => await site.close())
 
-  it('never opens the other port of a range nor closes its own', async (t) => {
+  it('never opens the other port of a range, and never closes its own', async (t) => {
     const { lab, namegate, pod } = site
     await site.ask()
     const kept = [

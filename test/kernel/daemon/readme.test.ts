@@ -1,5 +1,5 @@
-// The recipe of README.md that protects a reader's own network namespace, as printed: on a host with an internet of its own, in a mount
-// namespace of its own, so that neither its namespace "box" nor its files meet those of this machine.
+// Runs the recipe of README.md that protects a network namespace, as printed. It runs on a host with its own internet and in its own mount
+// namespace, so its namespace "box" and its files do not meet those of this machine.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -9,14 +9,13 @@ import { after, before, describe, it } from 'node:test'
 import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { podLab, startHelper, type PodLab } from '../../support/labs/lab-pod.ts'
 
-/** The server that the recipe names. */
 const SERVER = '9.9.9.9'
 const ZONES = { names: { 'example.com': ['198.18.0.1'], 'example.org': ['198.18.0.2'] } }
 const LIMIT_MS = 120_000
 
 const skip = canUseNamegate() ?? false
 
-/** The one block that makes a network namespace. */
+/** The one block of README.md that makes a network namespace. */
 function recipe(): string {
   const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)]
   const [script, ...more] = blocks
@@ -38,7 +37,7 @@ describe('the recipe of README.md', { skip }, () => {
     await lab.startWebServer([80])
     folder = mkdtempSync(join(tmpdir(), 'ng-readme-'))
     symlinkSync(resolve('bin'), join(folder, 'bin'))
-    // A stub resolver of the machine, as many have. The box has nothing at that address, so the daemon runs inside the box.
+    // A stub resolver, as many machines have. The box has no server at that address, so the daemon runs inside the box.
     writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.53\n')
     mkdirSync(join(folder, 'resolve'))
     writeFileSync(join(folder, 'resolve/resolv.conf'), `nameserver ${SERVER}\n`)
@@ -48,7 +47,7 @@ describe('the recipe of README.md', { skip }, () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('opens the allowed name, refuses all else, and leaves nothing', async () => {
+  it('opens the allowed name, refuses everything else, and leaves nothing', async () => {
     const look = async () => [
       (await lab.node.run('ip', ['-o', 'link'])).stdout,
       (await lab.node.run('nft', ['list', 'ruleset'])).stdout,
@@ -58,7 +57,7 @@ describe('the recipe of README.md', { skip }, () => {
       'set -e -m',
       'mount --make-rprivate /',
       'mount --bind resolv.conf /etc/resolv.conf',
-      // The servers behind the stub, where systemd-resolved writes them.
+      // systemd-resolved writes the servers behind the stub to this file.
       'mount -t tmpfs none /run && mkdir -p /run/netns /run/systemd/resolve',
       'cp resolve/resolv.conf /run/systemd/resolve/',
       recipe(),

@@ -1,5 +1,5 @@
-// What somebody else does to the pinned maps of a running daemon: changed and deleted entries are put right, connections go on
-// being judged as configured, and the log names the first of them. A pin that is gone is told, and the daemon is not ready.
+// Another program changes the pinned maps of a running daemon. The daemon restores changed and deleted entries, and logs the first of them.
+// If a pin is missing, the daemon reports it and is not ready.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ spec:
   egress: [{ toCIDR: [198.18.71.0/24] }, { toCIDR: [198.18.72.0/24] }]
 `
 
-/** Everything of the dump that somebody may have touched. */
+/** Everything in the dump that another program can have changed. */
 function held(namegate: Namegate): unknown {
   const { prefixes, policies, endpoints } = namegate.dump()
   const lines: string[] = []
@@ -36,7 +36,7 @@ function held(namegate: Namegate): unknown {
   return [lines.sort(), entries.sort(), places.sort()]
 }
 
-describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }, () => {
+describe('daemon whose maps another program changes', { skip, timeout: 120_000 }, () => {
   let lab: PodLab
   let namegate: Namegate
   before(async () => {
@@ -64,7 +64,7 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     return (await namegate.bpftool('map', 'dump', 'pinned', namegate.pin(map))) as Entry[]
   }
 
-  /** A hash map lists what was put back in another order. */
+  /** The dump in a fixed order: a hash map lists restored entries in another order. */
   async function sorted(map: string): Promise<readonly string[]> {
     return (await entries(map)).map((entry) => JSON.stringify(entry)).toSorted()
   }
@@ -80,7 +80,7 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
   }
 
   for (const map of ['ng_ipcache', 'ng_policy', 'ng_source', 'ng_endpoints']) {
-    it(`puts right what was deleted of ${map}`, async () => {
+    it(`restores deleted entries of ${map}`, async () => {
       const good = held(namegate)
       await deleteAll(map)
       const isRight = (): true | undefined => {
@@ -93,7 +93,7 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     })
   }
 
-  it('puts right a value that was changed, and counts it', async () => {
+  it('restores a changed value, and counts it', async () => {
     const good = held(namegate)
     const [entry] = await entries('ng_ipcache')
     assert.ok(entry !== undefined)
@@ -109,14 +109,14 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
   })
 
   for (const map of ['ng_listeners', 'ng_config', 'ng_gate']) {
-    it(`puts right what was changed of ${map}`, async () => {
+    it(`restores changed entries of ${map}`, async () => {
       const good = await sorted(map)
-      // It repairs once a second: all of the change is there, and seen, before it looks.
+      // The repair runs once a second. The daemon is stopped until the test has made and checked the whole change.
       namegate.daemon.kill('SIGSTOP')
       for (const { key, value } of await entries(map)) {
         const zeros = value.map(() => '00')
         const place = ['pinned', namegate.pin(map), 'key', ...hex(key)]
-        // An array has all its entries for ever.
+        // An array map never loses an entry.
         const change =
           map === 'ng_config'
             ? ['update', ...place, 'value', 'hex', ...zeros]
@@ -130,10 +130,10 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     })
   }
 
-  it('puts its programs back that somebody took off an interface, at once', async () => {
+  it('attaches its programs again at once after another program removed them from an interface', async () => {
     const pod = lab.pods[0]
     assert.ok(pod !== undefined)
-    // Not by the walk, which comes once a second.
+    // The repair, which runs once a second, would be too slow for this loop.
     for (let i = 0; i < 20; i++) {
       await lab.node.run('tc', ['qdisc', 'del', 'dev', pod.interface, 'clsact'])
       await namegate.daemon.until(
@@ -146,7 +146,7 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     assert.equal(code, 0)
   })
 
-  it('is not ready when a pin is gone, says which, and a start makes it anew', async () => {
+  it('is not ready when a pin is missing, names the pin, and makes it again at the next start', async () => {
     rmSync(namegate.pin('ng_policy'))
     const { code, stdout, stderr } = await namegate.run('status', '--ready')
     assert.equal(code, 1)
@@ -156,13 +156,13 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     assert.ok(namegate.policies().length > 0)
   })
 
-  it('does not put back what is taken away on purpose while it hangs', async () => {
+  it('does not restore what detach removed while the daemon was stopped', async () => {
     namegate.daemon.kill('SIGSTOP')
     const { code } = await namegate.run('datapath', 'detach')
     assert.equal(code, 0)
     assert.equal(namegate.isAttached('lxc1'), false)
     namegate.daemon.kill('SIGCONT')
-    // Two looks of its repair, unless it ends before.
+    // Two rounds of the repair, or the end of the daemon.
     await Promise.race([sleep(2500), namegate.daemon.ended(10_000)])
     assert.equal(namegate.isAttached('lxc1'), false)
   })

@@ -1,6 +1,5 @@
-// What a daemon learned outlives it: killed at any moment and started again, its addresses stay reachable without being
-// asked for again, under the numbers that they had; and where the state folder is gone, the kernel's own state goes on
-// for `state.restore-grace`. New connections are tried all the time, and none may be lost.
+// After a kill at any moment and a new start, addresses stay reachable without new queries, under the same numbers. If the state folder is
+// missing, the kernel's own state stays in force for `state.restore-grace`. New connections are tried all the time, and none is lost.
 
 import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
@@ -70,11 +69,11 @@ describe('namegate started again after SIGKILL', { skip }, () => {
   async function burst(suffix: string): Promise<void> {
     const asker = startBurst(pod.host, pod.gateway4, suffix, BURST)
     await asker.untilOutput(new RegExp(`^answered ${BURST}$`, 'm'))
-    // The newest of them are a few milliseconds old.
+    // The newest names are a few milliseconds old.
     await namegate.kill()
   }
 
-  /** A new connection every 20 ms to an address that stays allowed and to one that stays denied, while `change` runs. */
+  /** Begins a connection every 20 ms to an allowed and to a denied address while `change` runs. */
   async function probe(change: () => Promise<void>): Promise<string> {
     const allowed = await Probe.begin(pod.host, 20, ONE.address, PORT)
     const denied = await Probe.begin(pod.host, 20, DENIED, PORT)
@@ -85,12 +84,12 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     const tried = allowed.attempts(PORT)
     const through = denied.attempts(PORT).filter(({ connected }) => connected)
     const lost = tried.filter(({ connected }) => !connected)
-    const text = `${lost.length} of ${tried.length} lost, ${through.length} of ${denied.attempts(PORT).length} denied ones passed`
+    const text = `${lost.length} of ${tried.length} lost, ${through.length} of ${denied.attempts(PORT).length} denied connections passed`
     assert.deepEqual([lost, through], [[], []], text)
     return text
   }
 
-  /** Writes the policy files; resolves when they are in force, with or without a selector. */
+  /** Writes the policy files, and waits until they are in force and the selector `text` exists or is gone. */
   async function change(
     policies: Readonly<Record<string, string>>,
     text: string,
@@ -106,13 +105,13 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     assert.equal((await namegate.run('policy', 'wait')).code, 0)
   }
 
-  /** How many addresses carry the label of a selector. */
+  /** The number of addresses that have the label of a selector. */
   async function labelled(text: string): Promise<number> {
     const found = (await namegate.json('get', 'ipcache')) as { labels: readonly string[] }[]
     return found.filter(({ labels }) => labels.includes(`fqdn:${text}`)).length
   }
 
-  it('keeps names, numbers and flows, and needs no name to be asked again', async (t) => {
+  it('keeps names, numbers and flows without a new query', async (t) => {
     const talk = await Talk.open(pod.host, ONE.address, PORT)
     const before = namegate.prefixes()
     const names = await namegate.json('get', 'names')
@@ -128,7 +127,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     assert.deepEqual(known?.selectors, ['**.shop.test', ONE.name])
   })
 
-  it('gives names that were learned in the last 100 ms the numbers that they had', async () => {
+  it('keeps the numbers of names that were learned in the last 100 ms', async () => {
     await burst(SUFFIX)
     const before = namegate.prefixes()
     assert.ok(before.size > BURST)
@@ -138,7 +137,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     assert.deepEqual(other, [])
   })
 
-  it('loses no packet when a selector went meanwhile (CFP-28427, restart)', async (t) => {
+  it('loses no packet when a selector is removed while no daemon runs (CFP-28427, restart)', async (t) => {
     const text = await probe(async () => {
       await namegate.kill()
       namegate.writePolicies({ 'wild.yaml': WILD })
@@ -147,7 +146,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     t.diagnostic(text)
   })
 
-  it('leaves no label of a selector that went, after a kill, a start, the change and a take-over', async () => {
+  it('leaves no label of a removed selector, after a kill, a start, the change and a take-over', async () => {
     const policies = { 'wild.yaml': WILD, 'exact.yaml': EXACT }
     const text = `*.${LATE}`
     const more = { ...policies, 'late.yaml': policy('late', `{ matchPattern: '${text}' }`) }
@@ -170,7 +169,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     await namegate.start()
   })
 
-  it('goes on with what the kernel has when the state folder is gone, and gives no number twice', async (t) => {
+  it("continues with the kernel's state when the state folder is missing, and gives no number twice", async (t) => {
     const before = namegate.prefixes()
     const text = await probe(async () => {
       await namegate.kill()

@@ -1,6 +1,6 @@
-// deploy/kubernetes/overlays/sidecar/sidecar.yaml on the real kernel: its containers, one after the other, with exactly what the manifest gives
-// them, in the network namespace of a pod. From the first step on the application may do nothing, from readiness on what
-// policy allows; nothing is left when all is taken away.
+// Runs the containers of deploy/kubernetes/overlays/sidecar/sidecar.yaml on the real kernel, one after the other, with exactly the rights
+// of the manifest, in the network namespace of a pod. After the first step the application can reach nothing. When the sidecar is ready,
+// the application can reach what policy allows. After the removal nothing is left.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -48,7 +48,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
   const host = () => lab.pods[0]!.host
   const look = () => [snapshot(host()), settings(host())]
 
-  /** `200`, or `000` when there is no way. */
+  /** The HTTP status, or `000` without a connection. */
   async function get(address: string, port: number, limit = '1'): Promise<string> {
     const url = `http://${address.includes(':') ? `[${address}]` : address}:${port}/`
     const { stdout } = await host().run('curl', [
@@ -64,7 +64,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     return stdout
   }
 
-  /** Several addresses at once, each `ADDRESS PORT`. */
+  /** Gets several addresses at once, each written as `ADDRESS PORT`. */
   async function getAll(...wanted: readonly string[]): Promise<readonly string[]> {
     return await Promise.all(
       wanted.map(async (each) => {
@@ -87,7 +87,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     return /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
   }
 
-  /** As the kubelet asks, from outside the pod. */
+  /** Asks from outside the pod, as the kubelet does. */
   async function readiness(): Promise<string> {
     const { startupProbe } = pod.container('namegate')
     const { path, port } = startupProbe?.httpGet ?? {}
@@ -105,7 +105,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     }
   }
 
-  it('has steps that can be told apart, and no right but CAP_NET_ADMIN', () => {
+  it('has three steps, and no capability but CAP_NET_ADMIN', () => {
     assert.deepEqual(
       pod.manifest.init.map(({ name, restartPolicy = '', securityContext }) => [
         name,
@@ -123,14 +123,14 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     }
   })
 
-  it('reaches everything before the first step, or the rest of this file says nothing', async () => {
+  it('reaches everything before the first step, so the other tests prove something', async () => {
     assert.deepEqual(
       [...(await getAll(`${ALLOWED} 443`, `${OTHER} 80`)), await ask(NAME)],
       ['200', '200', 'NOERROR'],
     )
   })
 
-  it('cannot do any step without the capability, and says so', async () => {
+  it('fails each step without the capability, with an error that names it', async () => {
     for (const { name } of pod.manifest.init) {
       const { code, stderr } = await pod.run(name, undefined, ['NET_ADMIN'])
       assert.equal(code, 3, stderr)
@@ -139,7 +139,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     assert.deepEqual(look(), untouched)
   })
 
-  it('is closed by the first steps: no connection and no query gets out', async () => {
+  it('is closed by the first steps: no connection and no query leaves', async () => {
     for (const name of ['namegate-close', 'namegate-intercept']) {
       const { code, stderr } = await pod.run(name)
       assert.deepEqual([code, stderr], [0, ''], name)
@@ -153,14 +153,14 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     )
   })
 
-  it('stays as it is when the first steps are done again', async () => {
+  it('stays the same when the first steps run again', async () => {
     assert.equal(
       (await pod.run('namegate-close')).stdout,
       'closed: nothing\nalready closed or enforced: pod\n',
     )
   })
 
-  it('lets the application that was there first through once policy is in force', async () => {
+  it('lets an application that started before through when policy is in force', async () => {
     assert.ok(!application.stdout.includes('reached'))
     proxy = pod.start('namegate')
     await untilReady()
@@ -174,7 +174,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
     )
   })
 
-  it('goes on enforcing when the proxy is killed, and works again with the next one', async () => {
+  it('continues to enforce when the proxy is killed, and answers again with the next proxy', async () => {
     proxy.kill('SIGKILL')
     await proxy.ended(30_000)
     assert.deepEqual(

@@ -1,6 +1,6 @@
-// A pod goes and another gets its interface's name and its address at once: nothing of what the first one learned or had
-// open is the second one's. The second one lives in the first one's network namespace, so its kernel still has the
-// first one's sockets and goes on sending on their very tuples, by UDP as by TCP; and the peers never stop either.
+// A pod is removed, and another one at once gets its interface name and address. The second pod gets nothing that the first one learned or
+// had open. The second pod lives in the network namespace of the first one, so its kernel still has the sockets of the first one and
+// continues to send on their tuples, by UDP and TCP. The peers do not stop either.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -31,7 +31,7 @@ const FLOWS = [
   ['udp', SHOP.address6],
   ['tcp', SHOP.address4],
 ] as const
-/** Longer than TCP waits before it sends again the first few times. */
+/** Longer than the first retransmissions of TCP. */
 const WATCH_MS = 2500
 
 function batch(host: Host, lines: readonly string[]): void {
@@ -72,7 +72,7 @@ describe('successor on an address', { skip }, () => {
     return code === 0 ? 'reached' : stderr.trim()
   }
 
-  /** Both addresses answer. TCP sends a lost SYN again after a second, so the limit is several times that. */
+  /** Both addresses answer. TCP sends a lost SYN again after a second, so the limit is several seconds. */
   async function reachesBoth(): Promise<void> {
     for (const address of [SHOP.address4, `[${SHOP.address6}]`]) {
       const result = await curl(address, 15)
@@ -86,7 +86,7 @@ describe('successor on an address', { skip }, () => {
     assert.notEqual(await curl(address, 1), 'reached', address)
   }
 
-  /** The old veth goes, one of the same name and address comes; how long the address was nobody's, in ms. */
+  /** Replaces the veth by one with the same name and addresses. Returns how long the address had no veth, in ms. */
   function replacePod(): number {
     const began = performance.now()
     lab.node.ip('link', 'delete', 'lxc1')
@@ -106,7 +106,7 @@ describe('successor on an address', { skip }, () => {
     return performance.now() - began
   }
 
-  it('reaches nothing that the one before had learned, and continues none of its flows', async (t) => {
+  it('reaches nothing that the pod before it had learned, and continues none of its flows', async (t) => {
     await ask()
     await reachesBoth()
     const hosts = { from: pod, to: lab.internet }
@@ -122,14 +122,14 @@ describe('successor on an address', { skip }, () => {
     await sleep(WATCH_MS)
     for (const flow of flows) {
       const late = flow.atPeer.filter(({ time }) => time >= replaced)
-      assert.deepEqual(late, [], `${flow.title}: nothing comes from the successor`)
+      assert.deepEqual(late, [], `${flow.title}: no packet comes from the successor`)
     }
     const refused = (await namegate.stat('drop_policy')) - dropped
-    assert.ok(refused > 100, `it went on sending: ${refused} packets were refused`)
+    assert.ok(refused > 100, `the sockets continued to send: ${refused} packets were refused`)
     t.diagnostic(`replaced in ${took.toFixed(0)} ms, ${refused} packets refused`)
   })
 
-  it('has learned nothing yet, and learns for itself', async () => {
+  it('starts without learned names, and learns its own', async () => {
     assert.deepEqual(await namegate.json('get', 'names'), [])
     await ask()
     await reachesBoth()

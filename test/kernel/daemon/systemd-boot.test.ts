@@ -1,6 +1,6 @@
-// A machine with the units of deploy/systemd enabled loses its power and comes up again: namegate-early.service closes its
-// workloads before anything makes a network, so that not one packet of a pod that sends all the time gets out before
-// namegate.service has loaded policy, however long that takes. Every packet is counted at the peer.
+// A machine with the enabled units of deploy/systemd loses power and boots again. namegate-early.service closes its workloads before any
+// unit makes a network. So no packet of a pod that sends all the time reaches the peer before namegate.service has loaded policy, however
+// long that takes. The peer counts every packet.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ import {
 } from '../../support/labs/systemd-site.ts'
 import { startEcho } from '../../support/peers/traffic.ts'
 
-/** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/programs/gate.bpf.c). */
+/** Closing interfaces by name needs kernel 6.4 (src/datapath/ebpf/programs/gate.bpf.c). */
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 const noMachine = await canUseMachine()
@@ -29,23 +29,23 @@ const noMachine = await canUseMachine()
 const DENIED = ['198.18.66.6', '2001:db8:80::66']
 const PACKETS = 400
 const GO = '/run/go'
-/** Keeps the daemon from starting until the test says so. */
+/** Delays the daemon until the test makes the file. */
 const HELD = `[Service]
 ExecStartPre=/bin/sh -c 'until test -e ${GO}; do sleep 0.05; done'
 `
 const UNITS = ['namegate-early.service', 'namegate.service', 'namegate.socket']
 
 interface Row extends SystemdSiteOptions {
-  /** Of this machine's own packages, enabled beside. */
+  /** Units of the machine's own packages that are enabled, too. */
   readonly units: readonly string[]
 }
 
-/** When a unit entered a state, in microseconds since boot. */
+/** The time at which a unit entered a state, in microseconds since boot. */
 async function microseconds(machine: SystemdMachine, unit: string, name: string): Promise<number> {
   return Number(await machine.property(unit, `${name}TimestampMonotonic`))
 }
 
-/** Until a connection of the pod is open. */
+/** Waits until a connection of the pod is open. */
 async function connects(site: SystemdSite, address: string): Promise<void> {
   const end = performance.now() + 30_000
   const open = ['1', 'bash', '-c', `: </dev/tcp/${address}/${ALLOWED_PORT}`]
@@ -77,7 +77,7 @@ async function reboot(row: Row, tell: (text: string) => void): Promise<void> {
     const allowed = await ask(site)
     await connects(site, allowed)
     const second = await machine.run(NAMEGATE, ['datapath', 'close', '--config', CONFIG])
-    assert.equal(second.code, 3, 'beside the daemon of the unit')
+    assert.equal(second.code, 3, 'a second namegate beside the daemon of the unit')
     assert.match(second.stderr, /in use by the namegate with pid \d+/)
     await machine.write('/etc/systemd/system/namegate.service.d/held.conf', HELD)
     await machine.get('sync')
@@ -91,7 +91,7 @@ async function reboot(row: Row, tell: (text: string) => void): Promise<void> {
     }
     const closed = await microseconds(machine, 'namegate-early', 'ActiveEnter')
     const network = await microseconds(machine, 'site-network', 'InactiveExit')
-    assert.ok(closed < network, `closed at ${closed} us, the network came at ${network} us`)
+    assert.ok(closed < network, `closed at ${closed} us, the network began at ${network} us`)
     const end = performance.now() + 30_000
     while ((await received()) < PACKETS) assert.ok(performance.now() < end, 'the pod sends')
     assert.deepEqual(Object.values(await counter.read()), [0, 0, 0])
@@ -103,7 +103,7 @@ async function reboot(row: Row, tell: (text: string) => void): Promise<void> {
     assert.equal(await ask(site), allowed)
     await connects(site, allowed)
     assert.deepEqual(Object.values(await counter.read()).slice(1), [0, 0])
-    // The sender and the counter are good for something.
+    // The sender and the counter work: with bypass, packets arrive.
     await machine.get(NAMEGATE, 'datapath', 'mode', 'bypass', '--config', CONFIG)
     await connects(site, DENIED[0] ?? '')
     assert.ok(((await counter.read())[DENIED[0] ?? ''] ?? 0) > 0)
@@ -121,7 +121,7 @@ function shownDropIn(): string {
   return (shown?.[1] ?? '').replaceAll(/^ {4}/gm, '')
 }
 
-/** What comes up of the network when namegate-early.service fails. */
+/** The state of the network's unit after namegate-early.service failed. */
 async function networkAfterFault(site: SystemdSite, dropIn: string): Promise<string> {
   const { machine } = site
   await machine.write('/etc/systemd/system/site-network.service.d/strict.conf', dropIn)
@@ -134,7 +134,7 @@ async function networkAfterFault(site: SystemdSite, dropIn: string): Promise<str
   return await machine.property('site-network', 'ActiveState')
 }
 
-describe('namegate-early.service on a machine that comes up', () => {
+describe('namegate-early.service on a machine that boots', () => {
   const ebpf = noMachine ?? canUseNamegate() ?? (isOld ? 'needs kernel 6.4' : false)
   it('lets no packet out before the daemon, eBPF', { skip: ebpf, timeout: 120_000 }, async (t) => {
     await reboot({ mode: 'tproxy', units: [] }, (text) => t.diagnostic(text))

@@ -8,7 +8,7 @@ import { CONFIG, NAMEGATE, SERVER, SystemdSite } from '../../support/labs/system
 import { SteadyLoad } from '../../support/peers/steady-load.ts'
 
 const skip = (await canUseMachine()) ?? false
-/** CAP_NET_BIND_SERVICE alone. */
+/** Only CAP_NET_BIND_SERVICE. */
 const ONE_CAPABILITY = '0000000000000400'
 const TOKEN = '0123456789abcdef0123456789abcdef'
 const PAGE = '127.0.0.1:9466'

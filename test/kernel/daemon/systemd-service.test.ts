@@ -1,5 +1,5 @@
-// The units of deploy/systemd under a systemd that is process 1 of a machine of its own: when the service counts as started,
-// what becomes of queries while it is started again, and what the watchdog, a fault and a stop leave in force.
+// The units of deploy/systemd under a systemd that is process 1 of its own machine: when the service counts as started, what happens to
+// queries during a restart, and what stays in force after a watchdog timeout, a fault and a stop.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -21,11 +21,11 @@ import { Probe, startEcho, unixNow } from '../../support/peers/traffic.ts'
 
 const RESTARTS = 2
 const FAULTY = 'datapth: {}\n'
-/** No new privileges, and a filter for system calls. */
+/** NoNewPrivileges, and a filter for system calls. */
 const RESTRICTED = /^NoNewPrivs:\t1\nSeccomp:\t2$/m
 const skip = canUseNamegate() ?? (await canUseMachine()) ?? false
 
-describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, () => {
+describe('deploy/systemd on its own machine', { skip, timeout: 180_000 }, () => {
   let site: SystemdSite
   let machine: SystemdMachine
   let load: SteadyLoad
@@ -47,7 +47,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     return stdout.trim()
   }
 
-  /** A client that asks name after name, each once, and waits for the answer. */
+  /** A client that asks one name after the other, each once, and waits for each answer. */
   async function startAsking(...options: readonly string[]): Promise<LabProcess> {
     const dig = ['dig', `@${SERVER}`, '+short', '+tries=1', '+time=60', ...options]
     const names = '<(seq -f n%.0f.test 1000000)'
@@ -56,7 +56,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     return client
   }
 
-  /** It still gets answers, and never got anything else. */
+  /** The client still gets answers, and got nothing else before. */
   async function lostNothing(client: LabProcess, t: TestContext): Promise<void> {
     const lines = (): readonly string[] => client.stdout.trim().split('\n')
     const before = lines().length
@@ -69,7 +69,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     )
   }
 
-  /** Until a name has an address, for as long as policy takes to be in force. */
+  /** Waits until a name gets an address, which takes as long as policy needs to be in force. */
   async function untilTold(name: string): Promise<void> {
     const end = performance.now() + 30_000
     while ((await ask(name)) === '') assert.ok(performance.now() < end, `${name} stays refused`)
@@ -79,7 +79,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     return Number(await machine.property('namegate', 'MainPID'))
   }
 
-  /** From now on, a connection that policy allows passes; of others none ever did. */
+  /** From now on, a connection that policy allows passes. No other connection ever passed. */
   async function isEnforced(): Promise<void> {
     const now = unixNow()
     await probe.untilConnected(ALLOWED_PORT, now, 30_000)
@@ -88,7 +88,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     assert.deepEqual(passed, [])
   }
 
-  it('namegate.service is started when a server has answered, and says before what it waits for', async () => {
+  it('namegate.service is active when a server has answered, and its status text says before that it waits', async () => {
     await machine.get('systemctl', 'enable', '--now', 'namegate.socket')
     await machine.get('systemctl', 'start', '--no-block', 'namegate')
     await machine.untilProperty('namegate', 'StatusText', /^starting: .*no upstream has answered/)
@@ -156,8 +156,8 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     assert.match(said, /stopping; what the kernel enforces stays in force/)
   })
 
-  it('the watchdog starts a daemon that hangs anew, and enforcement goes on meanwhile', async () => {
-    // Shorter than the shipped one, to wait less.
+  it('the watchdog restarts a daemon that hangs, and enforcement continues meanwhile', async () => {
+    // Shorter than the limit of the unit, to wait less.
     const dropIn = '/run/systemd/system/namegate.service.d/watchdog.conf'
     await machine.write(dropIn, '[Service]\nWatchdogSec=4s\n')
     await machine.get('systemctl', 'daemon-reload')
@@ -174,7 +174,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     await isEnforced()
   })
 
-  it('systemctl stop of both leaves enforcement, and names are not asked past it', async () => {
+  it('systemctl stop of both units leaves enforcement, and no query reaches a server', async () => {
     await machine.get('systemctl', 'stop', 'namegate.socket', 'namegate.service')
     assert.equal(await machine.property('namegate', 'Result'), 'success')
     await isEnforced()
@@ -182,13 +182,13 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     assert.doesNotMatch(stdout, /ANSWER: [1-9]/)
   })
 
-  it('systemctl start of the service alone has the sockets with systemd', async () => {
+  it('systemctl start of the service alone also starts its socket unit', async () => {
     await machine.get('systemctl', 'start', 'namegate.service')
     assert.equal(await machine.property('namegate.socket', 'ActiveState'), 'active')
     assert.notEqual(await ask('www.test'), '')
   })
 
-  it('namegate.service fails at once on a faulty configuration, says where the fault is, and is not started again', async () => {
+  it('namegate.service fails at once on a faulty configuration, logs the place of the fault, and does not restart', async () => {
     const good = await machine.get('cat', CONFIG)
     await machine.get('systemctl', 'stop', 'namegate.socket', 'namegate.service')
     await machine.write(CONFIG, FAULTY)

@@ -1,5 +1,5 @@
-// Two daemons with pins of their own and one interface. The programs on the interface belong to the daemon that attached them: no other
-// daemon replaces them while that one runs, and `datapath detach` with the config of the other leaves them.
+// Two daemons have pins of their own and share an interface. The programs on the interface belong to the daemon that attached them. While
+// that daemon runs, no other daemon replaces them, and `datapath detach` with the config of the other leaves them.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -32,7 +32,7 @@ describe(
       await lab.close()
     })
 
-    /** Numbers of the programs on lxc1. */
+    /** Ids of the programs on lxc1. */
     async function programs(): Promise<readonly string[]> {
       const sides = ['ingress', 'egress'].map(async (side) => {
         const { stdout } = await lab.node.run('tc', ['filter', 'show', 'dev', 'lxc1', side])
@@ -87,7 +87,7 @@ describe(
     it('datapath detach leaves the programs of the other', async () => {
       const carried = await programs()
       assert.ok(!carried.includes('none'))
-      // It would attach them again at once.
+      // A running daemon would attach them again at once.
       first.daemon.kill('SIGSTOP')
       const { code, stderr } = await second.run('datapath', 'detach')
       assert.equal(code, 0, stderr)

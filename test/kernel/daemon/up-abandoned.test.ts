@@ -1,4 +1,4 @@
-// What a killed `namegate up` leaves in force: `doctor` and `status` say what it is, and the commands that continue or remove it.
+// Rules that a killed `namegate up` leaves in force: `doctor` and `status` name them, and print the commands that continue or remove them.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { PROGRAM } from '../../support/nodes/daemon-process.ts'
 
 const LIMIT_MS = 120_000
-/** Kills `up` and its daemon, which leaves the rules, and then follows the remedy that doctor prints. */
+/** Kills `up` and its daemon, which leaves the rules. Then follows the remedy that doctor prints. */
 const SCRIPT = `
 set -u
 mount --bind resolv.conf /etc/resolv.conf
@@ -48,7 +48,7 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
     [DNS_4, 'with eBPF, on the host'],
     ['127.0.0.53', 'with nftables, inside the namespace'],
   ] as const) {
-    it(`is named by status and doctor, with commands that remove its rules: ${why}`, async () => {
+    it(`has its rules named by status and doctor, with commands that remove them: ${why}`, async () => {
       const [pod] = lab.pods
       assert.ok(pod !== undefined)
       writeFileSync(join(folder, 'resolv.conf'), `nameserver ${resolver}\n`)

@@ -1,5 +1,5 @@
-// The lines that a user adds to the list of a running `namegate up`: a killed run leaves them to the next run for the same workload, and an
-// ordinary end prints them. Two runs at once never share a list.
+// A user adds lines to the list of a running `namegate up`. A killed run leaves them to the next run for the same workload, and an ordinary
+// end prints them. Two runs never share a list.
 
 import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -46,7 +46,7 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     await first.protects()
     appendFileSync(list, `${OTHER}  # for the test\n`)
     await until('the new name is allowed', async () => await isAllowed(OTHER))
-    // The second line has a fault, and nothing ended the last one.
+    // The second line has a fault, and the last one has no line end.
     appendFileSync(list, `not a name\nhalf.test`)
     assert.equal((await kill(first))?.code, 3)
 
@@ -66,14 +66,14 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
 
     const fresh = start()
     await fresh.protects()
-    assert.ok(!(await isAllowed(OTHER)), 'an ordinary end forgets the lines')
+    assert.ok(!(await isAllowed(OTHER)), 'an ordinary end drops the lines')
     const last = await fresh.end()
     assert.doesNotMatch(`${last?.stdout}${last?.stderr}`, NEXT_TIME)
     assert.doesNotMatch(last?.stderr ?? '', /killed/)
-    assert.deepEqual(readdirSync(lab.shared), [], 'nothing stays')
+    assert.deepEqual(readdirSync(lab.shared), [], 'the folder is empty')
   })
 
-  it('are printed when the user deleted the list and made a new one, also for a folder that stays', async () => {
+  it('are printed also when the user replaced the list by a new file in a folder that --write keeps', async () => {
     const folder = join(lab.folder, 'kept')
     const run = start('--write', folder)
     await run.protects()
@@ -83,7 +83,7 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     assert.match(NEXT_TIME.exec(stdout)?.[1] ?? '', / --write \S+ --allow other\.test$/)
   })
 
-  it('belong to one run, because a second for the same workload does not start', async () => {
+  it('belong to one run: a second run for the same workload does not start', async () => {
     const runs = [start(), start()]
     const ended = await Promise.race(
       runs.map(async (run) => ({ run, output: await run.process.ended(LIMIT_MS) })),
@@ -94,6 +94,6 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     await other?.protects()
     assert.ok(existsSync(list) && readFileSync(list, 'utf8').includes(ALLOWED))
     assert.equal((await other?.end())?.code, 0)
-    assert.deepEqual(readdirSync(lab.shared), [], 'nothing stays')
+    assert.deepEqual(readdirSync(lab.shared), [], 'the folder is empty')
   })
 })

@@ -1,5 +1,5 @@
-// Another program switches off the forwarding of the host, and connections that policy allows hang: the commands that a user runs then name the
-// cause and the remedy.
+// Another program switches off the forwarding of the host, and allowed connections hang. The commands that a user then runs name the cause
+// and the remedy.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -31,7 +31,11 @@ test('explain, status and doctor say why allowed connections hang', { skip }, as
     assert.match(text, /not forward IPv4 packets.* hang.*: sysctl -w net\.ipv4\.ip_forward=1/)
   }
   lab.node.sysctl(`net.ipv4.conf.${name}.forwarding=1`)
-  assert.doesNotMatch(await said(...explain), /ip_forward/, 'the interface forwards on its own')
+  assert.doesNotMatch(
+    await said(...explain),
+    /ip_forward/,
+    'the interface has forwarding of its own',
+  )
   lab.node.sysctl('net.ipv4.ip_forward=1')
   assert.equal(await lab.fetch(host, ALLOWED), '200')
   assert.equal((await run.end())?.code, 0)

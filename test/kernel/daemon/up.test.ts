@@ -1,5 +1,5 @@
-// `namegate up` on the real kernel: a namespace, an interface and a cgroup are protected by one command, refusals are printed, other
-// commands find its daemon from any folder, and its end leaves nothing.
+// `namegate up` on the real kernel: one command protects a namespace, an interface or a cgroup and prints refusals. Other commands find its
+// daemon from any folder. Its end leaves nothing.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
@@ -55,7 +55,7 @@ describe('namegate up', { skip }, () => {
     assert.equal(await lab.fetch(host, ALLOWED), '200')
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
     assert.equal(await lab.fetch(host, '198.18.40.9', 1), '000')
-    assert.equal(await lab.fetch(lab.pod(1).host, OTHER), '200', 'another namespace is as before')
+    assert.equal(await lab.fetch(lab.pod(1).host, OTHER), '200', 'another namespace is unchanged')
     await run.process.untilOutput(/refused  other\.test .*: echo other\.test >> \S+\/up\.allow$/m)
     await run.process.untilOutput(
       /refused  198\.18\.40\.9:80\/tcp .*: echo 198\.18\.40\.9:80\/tcp >> \S+\/up\.allow$/m,
@@ -74,10 +74,10 @@ describe('namegate up', { skip }, () => {
     await run.run('sh', '-c', command)
     await until('the new name is allowed', async () => (await lab.fetch(host, OTHER, 2)) === '200')
     assert.match(await ends(run), /again +other\.test +\d+ more time/)
-    assert.equal(await lab.fetch(host, '198.18.40.9'), '200', 'nothing is enforced any more')
+    assert.equal(await lab.fetch(host, '198.18.40.9'), '200', 'nothing is enforced after the end')
   })
 
-  it('goes into a namespace whose programs ask a server on loopback, and keeps what --write saves', async () => {
+  it('runs inside a namespace whose programs ask a server on loopback, and keeps what --write saves', async () => {
     const { host } = lab.pod(1)
     const folder = join(lab.folder, 'kept')
     const args = [
@@ -145,7 +145,7 @@ describe('namegate up', { skip }, () => {
     await ends(run)
   })
 
-  it('keeps the workload closed when its daemon is killed, and continues when it is run again', async () => {
+  it('keeps the workload closed when its daemon is killed, and continues when the command runs again', async () => {
     const { host } = lab.pod(1)
     for (const resolver of [DNS_4, STUB]) {
       const args = ['--netns', host.namespace, '--upstream', DNS_4, '--allow', ALLOWED]
@@ -169,7 +169,7 @@ describe('namegate up', { skip }, () => {
     }
   })
 
-  it('says what to do when there is no such workload', async () => {
+  it('prints a remedy when the workload does not exist', async () => {
     const { namespace } = lab.pod(0).host
     for (const [args, said] of [
       [['--netns', `${namespace}x`], new RegExp(`: found ${namespace}[,\\n]`)],

@@ -1,7 +1,6 @@
-// From one version to the next and back, while flows go on: files of the state folder have another format, labels are written
-// otherwise and the eBPF maps have another layout. Allowed flows lose no packet, denied ones never pass, and the next version knows
-// what the version before learned. NAMEGATE_PREVIOUS names the folder of a built tree of an earlier version: the last test begins
-// with that one.
+// Upgrade to the next version and back, while flows continue. The next version has another format of state files, other texts of labels and
+// another layout of eBPF maps. Allowed flows lose no packet, denied ones never pass, and each version knows what the version before
+// learned. NAMEGATE_PREVIOUS names the folder of a built tree of an earlier version, with which the last test begins.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -61,7 +60,7 @@ describe('namegate of another version', { skip: canUseNamegate() ?? false }, () 
     return entries.find((entry) => entry.prefix === prefix)
   }
 
-  /** Flows to addresses that are known, and a denied one, while `change` runs. */
+  /** Sends flows to known addresses and a denied flow, while `change` runs. */
   async function streams(addresses: readonly string[], change: () => Promise<void>) {
     const stream = await UdpStream.start({
       from: lab.pods[0]!.host,
@@ -77,7 +76,7 @@ describe('namegate of another version', { skip: canUseNamegate() ?? false }, () 
     return await stream.stop()
   }
 
-  it('goes on with all that the one before knew, and that one again with all that it knew, without a packet lost', async (t) => {
+  it('continues with what the version before knew, in both directions, without a lost packet', async (t) => {
     const next = new NextVersion()
     t.after(() => {
       next.close()
@@ -94,7 +93,11 @@ describe('namegate of another version', { skip: canUseNamegate() ?? false }, () 
     assert.deepEqual([up.lost, up.passed], [0, 0])
     const after = await entryOf(`${ONE}/32`)
     assert.equal(after?.identity, before.identity)
-    assert.notDeepEqual(after.labels, before.labels, 'the next version writes them otherwise')
+    assert.notDeepEqual(
+      after.labels,
+      before.labels,
+      'the next version writes labels in another form',
+    )
     assert.ok(existsSync(join(namegate.pinPath, `v${LAYOUT_VERSION + 1}`, 'ng_ipcache')))
     await ask('two.shop.test')
     const down = await streams([ONE, TWO], async () => {
@@ -111,7 +114,7 @@ describe('namegate of another version', { skip: canUseNamegate() ?? false }, () 
   })
 
   it(
-    'reads what an earlier version left, without a packet lost',
+    'reads what an earlier version left, without a lost packet',
     { skip: PREVIOUS === '' ? 'NAMEGATE_PREVIOUS names no built tree' : false },
     async (t) => {
       await namegate.stop()
