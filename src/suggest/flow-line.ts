@@ -4,7 +4,7 @@
 
 import { parseAddress } from '../core/ip.ts'
 import type { Sighting } from './evidence.ts'
-import type { Connection } from './needs.ts'
+import type { Connection, Place } from './needs.ts'
 
 /** What one line shows: a name that was `asked`, a connection that was `reached` while audit let it pass, or something else. */
 export type FlowLine =
@@ -23,6 +23,12 @@ interface Denied {
   readonly count: number
   /** The name, or the place of the packet. */
   readonly what: string
+  /** The name that was asked. Undefined for a packet. */
+  readonly name: string | undefined
+  /** Undefined for a question, and for a packet whose place is unknown. */
+  readonly place: Place | undefined
+  /** The time of the last flow. Empty when unknown. */
+  readonly last: string
   /** Undefined if no endpoint is known. */
   readonly endpoint: string | undefined
   readonly labels: readonly string[]
@@ -91,9 +97,12 @@ function seenIn(members: Members, count: number): Seen {
 
 /** Returns what was denied to which endpoint. For notes only, so a missing member is no fault. */
 function deniedIn(members: Members): Omit<Denied, 'kind' | 'count'> {
-  const { endpoint, endpointLabels: labels } = members
+  const { endpoint, endpointLabels: labels, name, time: first, last = first } = members
   return {
     what: printable(deniedWhat(members)),
+    name: typeof name === 'string' ? name : undefined,
+    place: placeIn(members),
+    last: typeof last === 'string' ? last : '',
     endpoint: typeof endpoint === 'string' ? printable(endpoint) : undefined,
     labels: Array.isArray(labels) ? labels.map(String).toSorted() : [],
   }
@@ -105,6 +114,13 @@ function deniedWhat({ name, names, peer, port, protocol }: Members): string {
   const first: unknown = Array.isArray(names) ? names.at(0) : undefined
   const host = typeof first === 'string' ? first : typeof peer === 'string' ? peer : '?'
   return `${host} ${String(port)}/${String(protocol)}`
+}
+
+function placeIn({ peer, port, protocol, names }: Members): Place | undefined {
+  if (typeof peer !== 'string' || typeof port !== 'number' || typeof protocol !== 'string') {
+    return undefined
+  }
+  return { address: peer, port, protocol, names: Array.isArray(names) ? names.map(String) : [] }
 }
 
 function printable(text: string): string {

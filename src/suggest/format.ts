@@ -135,9 +135,12 @@ function scalar(text: string): string {
   return isPlain ? text : `'${text.replaceAll("'", "''")}'`
 }
 
+const UNREACHED =
+  'the flows have no connection to it (recorded only in audit, if no policy allows it)'
+
 /**
  * Returns the suggestion as an allow-list, with one `PATTERN:PORT/PROTOCOL` per line. The lines contain names only. Addresses, peers by
- * label, SCTP ports, and names that were asked and never reached are written as comments.
+ * label, SCTP ports, and names to which the flows have no connection are written as comments.
  */
 export function formatAllowList(suggestion: Suggestion, heading: readonly string[]): string {
   const { asked, rules, leftOut } = suggestion
@@ -148,7 +151,7 @@ export function formatAllowList(suggestion: Suggestion, heading: readonly string
   return [
     ...heading.map((line) => `# ${line}`),
     ...leftOut.map((each) => `# ${leftOutWords(each, true)}`),
-    ...onlyAsked.map((name) => `# Left out, because it was asked and never reached: ${name}`),
+    ...onlyAsked.map((name) => `# Left out, because ${UNREACHED}: ${name}`),
     ...rules.flatMap(ruleLines),
     '',
   ].join('\n')

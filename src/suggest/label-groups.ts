@@ -17,16 +17,7 @@ export interface Group {
   readonly needs: Needs
 }
 
-/** How many different denied names and places, and endpoints, are remembered. */
-const DENIED_MAX = 8
-
 export class LabelGroups {
-  /** Number of flows that a policy denied, of the endpoints that `only` selects. */
-  denied = 0
-  /** What these flows asked or reached, each once, up to a bound. */
-  readonly deniedOf = new Set<string>()
-  /** The endpoints of these flows, up to the same bound. */
-  readonly deniedTo = new Set<string>()
   /** Number of flows that were not recorded. */
   lost = 0
   /** Number of lines about endpoints that `only` does not select. */
@@ -50,7 +41,7 @@ export class LabelGroups {
   add(line: Exclude<FlowLine, { readonly kind: 'bad' }>): void {
     switch (line.kind) {
       case 'denied':
-        this.#addDenied(line)
+        this.#groupOf(line.labels)?.needs.addDenied(line)
         break
       case 'lost':
         this.lost += line.count
@@ -63,25 +54,6 @@ export class LabelGroups {
       case 'reached':
         this.#groupOf(line.labels)?.needs.addReached(line.connection, line.sighting)
     }
-  }
-
-  #addDenied({
-    count,
-    what,
-    endpoint,
-    labels,
-  }: Extract<FlowLine, { readonly kind: 'denied' }>): void {
-    if (!this.#isWanted(labels)) {
-      this.others++
-      return
-    }
-    this.denied += count
-    if (this.deniedOf.size < DENIED_MAX) this.deniedOf.add(what)
-    if (endpoint !== undefined && this.deniedTo.size < DENIED_MAX) this.deniedTo.add(endpoint)
-  }
-
-  #isWanted(labels: readonly string[]): boolean {
-    return this.#only === undefined || selectorMatches(this.#only, indexLabels(labels))
   }
 
   #groupOf(labels: readonly string[]): Group | undefined {
@@ -97,7 +69,7 @@ export class LabelGroups {
   /** Returns the key of the group. The key is empty for an endpoint that `only` does not select. */
   #makeGroup(labels: readonly string[]): string {
     const only = this.#only
-    if (!this.#isWanted(labels)) return ''
+    if (only !== undefined && !selectorMatches(only, indexLabels(labels))) return ''
     const own = this.#identityLabels.of(labels)
     const namespace = namespaceOf(own)
     const selector = only?.matchLabels ?? selectorOf(own)

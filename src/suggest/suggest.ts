@@ -7,7 +7,7 @@ import { CLUSTER_KEY, splitLabel } from '../policy/match/labels.ts'
 import { isDnsConnection } from '../policy/dns-connection.ts'
 import { collapse, compare, type NamesAndPatterns } from './collapse.ts'
 import { allOf, type Evidence } from './evidence.ts'
-import type { Needs, Reached } from './needs.ts'
+import type { Needs, Place, Reached } from './needs.ts'
 import { Peers, type PeerText, type SuggestedRule } from './peers.ts'
 
 /** A need for which no rule is suggested: what it is, and why. */
@@ -35,7 +35,7 @@ export interface SuggestOptions {
   /** Judges a name by the policies in force, for endpoints with these labels. */
   readonly judgeAsked: (labels: readonly string[], name: string) => Judgement
   /** Judges a connection by the policies in force, for endpoints with these labels. */
-  readonly judgeReached: (labels: readonly string[], reached: Reached) => Judgement
+  readonly judgeReached: (labels: readonly string[], place: Place) => Judgement
 }
 
 /** `wanted`: a rule is missing. `allowed`: policy already allows it. `denied`: a deny rule decides, so that no added rule helps. */

@@ -9,7 +9,9 @@ import type { Config } from '../../config/config.ts'
 import { Guard } from '../../names/guard.ts'
 import { IdentityLabels } from '../../policy/identity-labels.ts'
 import { labelKeyFault, labelValueFault } from '../../policy/match/labels.ts'
+import { stillDenied } from '../../suggest/denied.ts'
 import { LabelGroups, type Group } from '../../suggest/label-groups.ts'
+import type { DeniedFlow } from '../../suggest/needs.ts'
 import { isEmpty, suggest, type Suggestion } from '../../suggest/suggest.ts'
 import { isStatus, openClient } from '../client.ts'
 import { namedConfigFile, readConfig } from '../config-file.ts'
@@ -76,9 +78,9 @@ export async function runPolicySuggest(
   const all = groups.groups.map((group) => ({ group, suggestion: suggest(group.needs, options) }))
   const isBlind = files.length === 0 && paths.length === 0
   const blind = isBlind ? [WITHOUT_POLICIES] : []
-  const audit = `namegate audit on ${auditScope(texts.get('labels'), [...groups.deniedTo])}`
-  for (const note of [...blind, ...notes, ...notesOf(groups, all, audit)])
-    output.stderr(`namegate: ${note}\n`)
+  const denied = groups.groups.flatMap((group) => stillDenied(group.needs, judges))
+  const more = [...deniedNotes(denied, texts.get('labels')), ...notesOf(groups, all)]
+  for (const note of [...blind, ...notes, ...more]) output.stderr(`namegate: ${note}\n`)
   const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
   if (format === 'allow-list' && found.length > 1) {
     return wrong('an allow-list is for one kind of endpoints: give --labels')
@@ -144,10 +146,23 @@ function auditScope(labels: string | undefined, endpoints: readonly string[]): s
   return `--endpoint NAME, for each of ${[first, ...more].join(', ')}`
 }
 
-/** Returns notes about flows for which there is no rule. `audit`: the command that has denied flows recorded. */
-function notesOf(groups: LabelGroups, all: readonly Suggested[], audit: string): readonly string[] {
+/** Returns a note about flows that policy denied, with the command that has them recorded. */
+function deniedNotes(denied: readonly DeniedFlow[], labels: string | undefined): readonly string[] {
+  const count = denied.reduce((sum, each) => sum + each.count, 0)
+  if (count === 0) return []
+  const what = new Set(denied.map((each) => each.what))
+  const endpoints = new Set(denied.flatMap((each) => [...each.endpoints]))
+  const audit = `namegate audit on ${auditScope(labels, [...endpoints].slice(0, SHOWN_MAX))}`
+  const flows =
+    count === 1 ? '1 flow that policy denied is' : `${count} flows that policy denied are`
+  const shown = [...what].slice(0, SHOWN_MAX).join(', ')
+  return [`${flows} not suggested: ${shown}; to suggest them, record them in audit (${audit})`]
+}
+
+/** Returns notes about flows for which there is no rule. */
+function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly string[] {
   const notes: string[] = []
-  const { denied, lost, others } = groups
+  const { lost, others } = groups
   const note = (count: number, one: string, many: string): void => {
     if (count > 0) notes.push(count === 1 ? `1 ${one}` : `${count} ${many}`)
   }
@@ -155,12 +170,6 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[], audit: string):
     lost,
     'flow was not recorded: something may be missing',
     'flows were not recorded: something may be missing',
-  )
-  const which = `${[...groups.deniedOf].join(', ')}; to suggest them, record them in audit (${audit})`
-  note(
-    denied,
-    `flow that policy denied is not suggested: ${which}`,
-    `flows that policy denied are not suggested: ${which}`,
   )
   note(others, 'line is about other endpoints', 'lines are about other endpoints')
   for (const { group, suggestion } of all) {
