@@ -1,4 +1,4 @@
-// Reads answers as the tests of AnswerView want them: the question www.example, and what was taught as text.
+// Reads answers for the tests of AnswerView: the question is www.example, and the taught addresses are texts.
 
 import { formatAddress } from '../../src/core/ip.ts'
 import { AnswerView, type AnswerStatus } from '../../src/dns/answer.ts'
@@ -60,7 +60,7 @@ export function chain(links: number): MkRecord[] {
   return [...records, a(name(links), four, 100)]
 }
 
-/** What the oracle says the message teaches, in the same form. */
+/** What the message teaches by the oracle, in the same form. */
 export function oracleTaught(message: Uint8Array, question: Question): readonly string[] {
   const labels: string[] = []
   for (let at = 0; question.name[at] !== 0; at += (question.name[at] ?? 0) + 1) {

@@ -8,7 +8,7 @@ import type { HttpAnswer } from './nodes/admin.ts'
 
 export interface Operation {
   readonly method: string
-  /** As in the document: `/v1/resources/{name}`. */
+  /** As the document writes it: `/v1/resources/{name}`. */
   readonly path: string
   readonly hasBody: boolean
   readonly statuses: readonly string[]
@@ -20,7 +20,7 @@ const PROBLEM = '#/components/schemas/Problem'
 export class ApiDocument {
   readonly #document: unknown
   readonly #ajv: Ajv2020
-  /** `GET /v1/status 200` of each response that was right. */
+  /** `GET /v1/status 200` for each correct response. */
   readonly seen = new Set<string>()
 
   constructor() {
@@ -95,7 +95,7 @@ function refOf(content: unknown, media: string): string | undefined {
   const schema = member(member(content, media), 'schema')
   const found = member(schema, '$ref') ?? member(member(schema, 'items'), '$ref')
   if (typeof found === 'string') return found
-  // The document describes itself only as an object.
+  // The document describes itself as a plain object.
   return schema === undefined ? undefined : '#/components/schemas/Anything'
 }
 
@@ -111,7 +111,7 @@ function bodiesOf({ text }: HttpAnswer, media: string, isList: boolean): readonl
   return Array.isArray(body) ? body : ['found no list']
 }
 
-/** The document with schemas that allow no unlisted members. The parts of an `allOf` stay open, and the whole is closed. */
+/** The document with schemas that allow no unlisted members. The parts of an `allOf` stay open, and the whole schema is closed. */
 function closed(document: unknown): unknown {
   const components = member(document, 'components')
   const open = member(components, 'schemas')

@@ -1,4 +1,4 @@
-// docs/api.md, made from the OpenAPI document: each request with its parameters, its body, its answers, and every object.
+// Makes docs/api.md from the OpenAPI document: each request with its parameters, body and answers, and every object.
 
 import { openApi } from '../../src/admin/document/openapi.ts'
 import { code, member, members, page, table, text } from './markdown.ts'
@@ -55,7 +55,7 @@ function sectionOf(document: unknown, name: string, operation: unknown): string 
   return parts.join('\n\n')
 }
 
-/** The request as a command, and an answer to it. The answer of the document about itself is too long. */
+/** The request as a command, and an answer to it. For the document itself the answer is left out, because it is too long. */
 function exampleOf(name: string, operation: unknown): readonly string[] {
   const [method = '', path = ''] = name.split(' ')
   const body = exampleIn(member(member(operation, 'requestBody'), 'content'), 'application/json')
@@ -125,7 +125,7 @@ function objectText(schema: unknown): readonly string[] {
   ]
 }
 
-/** The object that a schema names, or of which it is one. */
+/** The objects that a schema refers to, directly or in a list of alternatives. */
 function namesIn(schema: unknown): readonly string[] {
   const either = member(schema, 'oneOf') ?? member(schema, 'anyOf')
   if (Array.isArray(either)) return either.flatMap(namesIn)
@@ -133,7 +133,7 @@ function namesIn(schema: unknown): readonly string[] {
   return name === '' ? [] : [name]
 }
 
-/** What a body is, for people: `Endpoint`, `list of Endpoint`. */
+/** The type of a body as readable text: `Endpoint`, `list of Endpoint`. */
 function nameOf(schema: unknown): string {
   const named = text(schema, '$ref').split('/').at(-1) ?? ''
   if (named !== '') return named
@@ -141,7 +141,7 @@ function nameOf(schema: unknown): string {
   return item === '' ? '' : `list of ${item}`
 }
 
-/** Every field, with those of objects inside: `addresses[].address`. */
+/** Every field, with the fields of inner objects: `addresses[].address`. */
 function fieldsOf(
   prefix: string,
   given: unknown,
@@ -174,7 +174,7 @@ function typeOf(given: unknown): string {
   return format === 'date-time' ? words.replace('string', 'time') : words
 }
 
-/** The schema, and whether it is one of two whose other is null. */
+/** The schema without its null alternative, and whether it had one. */
 function withoutNull(schema: unknown): { readonly schema: unknown; readonly isNullable: boolean } {
   const either = member(schema, 'anyOf')
   if (!Array.isArray(either)) return { schema, isNullable: false }

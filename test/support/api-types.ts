@@ -1,5 +1,5 @@
-// src/client/api-types.ts, made from the OpenAPI document: the objects of the admin API, and for each request its options and its answer.
-// `npm run reference` writes the file, test/reference.test.ts compares it.
+// Makes src/client/api-types.ts from the OpenAPI document: the objects of the admin API, and the options and answer of each request.
+// `npm run reference` writes the file, and test/reference.test.ts compares it.
 
 import { openApi } from '../../src/admin/document/openapi.ts'
 import { isMapping } from '../../src/documents/source-document.ts'
@@ -51,7 +51,7 @@ function parametersType(
   const list: readonly unknown[] = Array.isArray(parameters) ? parameters : []
   const lines = list
     .filter((each) => text(each, 'in') === place)
-    // A client without a cache has no use for 304.
+    // The client has no cache, so it cannot use a 304.
     .filter((each) => !text(each, 'description').includes('304'))
     .map((each) => {
       const doc = `/** ${text(each, 'description')}. */\n`

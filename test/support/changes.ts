@@ -1,4 +1,4 @@
-// A commit kept for later: its lists of prefixes are used again by whoever made it.
+// Copies a commit so that a test can keep it: the maker of a commit reuses its lists of prefixes.
 
 import type { Changes } from '../../src/datapath/entries.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'

@@ -1,4 +1,4 @@
-// The keys of a JSON Schema as a flat list, for tests that hold the config contract.
+// The keys of a JSON Schema as a flat list, for tests of the configuration.
 
 export interface SchemaKey {
   /** `dns.hold.limit`, `listeners[].port`. */

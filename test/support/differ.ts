@@ -1,6 +1,6 @@
-// What two lists of texts do not share.
+// The differences between two lists of texts.
 
-/** What of `wanted` is missing, and what is there besides. */
+/** The texts that `have` lacks, and the texts that only `have` has. */
 export function differ(wanted: readonly string[], have: readonly string[]): readonly string[] {
   const [inWanted, inHave] = [new Set(wanted), new Set(have)]
   return [

@@ -1,4 +1,4 @@
-// Time that passes only when a test says so. Timers run in the order they are due; `soon` runs with the next advance.
+// A clock that advances only when a test calls `advance`. Timers run in the order in which they are due. `soon` runs at the next advance.
 
 import type { Clock, Timer } from '../../src/core/clock.ts'
 
@@ -9,7 +9,7 @@ interface Pending {
 }
 
 export class FakeClock implements Clock {
-  /** By how much somebody has set the wall clock. */
+  /** The sum of the changes of the wall clock. */
   offsetMs = 0
   #now: number
   readonly #wallAtZero: number
@@ -40,7 +40,7 @@ export class FakeClock implements Clock {
     this.#start({ at: this.#now, every: undefined, run })
   }
 
-  /** Lets time pass; what becomes due on the way runs at its own moment. */
+  /** Advances the time. Each timer that becomes due runs at its own moment. */
   advance(ms: number): void {
     const until = this.#now + ms
     for (let next = this.#nextDue(until); next !== undefined; next = this.#nextDue(until)) {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { format } from 'oxfmt'
 
-/** Formats the text of a file by its name; throws where the text has a syntax error. */
+/** Formats the text of a file by its name. Throws at a syntax error. */
 export async function formatted(path: string, text: string): Promise<string> {
   const { ignorePatterns: _, ...options } = JSON.parse(readFileSync('.oxfmtrc.json', 'utf8')) as {
     readonly ignorePatterns: readonly string[]

@@ -1,4 +1,4 @@
-// Octets inside a larger buffer that notices every read outside of them.
+// Octets inside a larger buffer that records every read outside of them.
 
 export interface Guarded {
   readonly buf: Uint8Array

@@ -1,4 +1,4 @@
-// Names and lessons as the name cache wants them, from text.
+// Makes names and lessons for the name cache from text.
 
 import assert from 'node:assert/strict'
 import type { EndpointId } from '../../src/core/ids.ts'
@@ -25,7 +25,7 @@ export interface Taught {
   readonly ttl: number
 }
 
-/** The lesson that an answer at this moment is. */
+/** The lesson from an answer that arrives now. */
 export function lessonOf(names: NameCache, taught: Taught): Lesson {
   const lesson = new Lesson()
   lesson.endpoint = taught.endpoint
@@ -37,7 +37,7 @@ export function lessonOf(names: NameCache, taught: Taught): Lesson {
   return lesson
 }
 
-/** `NameCache.learn` of an answer at this moment. */
+/** Calls `NameCache.learn` with an answer that arrives now. */
 export function teach(names: NameCache, taught: Taught): number {
   return names.learn(lessonOf(names, taught))
 }

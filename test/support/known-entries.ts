@@ -1,8 +1,8 @@
-// The entries of names and addresses that a node knows, as texts.
+// The entries of a node as texts.
 
 import type { Node } from './nodes/node.ts'
 
-/** What is known of every entry, as text; times apart. */
+/** Every entry as text, without its times. */
 export function knownEntries(node: Node): readonly string[] {
   const { names, labelSets } = node.core
   const { prefixes } = node.core.ipcache

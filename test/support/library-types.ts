@@ -1,5 +1,5 @@
-// src/library/config-keys.ts, made from the schema of the configuration: the library's types have the keys, words and texts of
-// the schema, and notes where a library's gate differs. `npm run reference` writes the file, test/reference.test.ts compares it.
+// Makes src/library/config-keys.ts from the schema of the configuration. The library's types have the keys, words and texts of the
+// schema, and notes for a gate in a program. `npm run reference` writes the file, and test/reference.test.ts compares it.
 
 import { configJsonSchema } from '../../src/config/load.ts'
 import { DURATION_PATTERN, SIZE_PATTERN } from '../../src/core/quantity.ts'
@@ -20,7 +20,7 @@ export type Duration = \`\${number}\${'ms' | 's' | 'm' | 'h' | 'd'}\`
 export type Size = \`\${number}\${'KiB' | 'MiB' | 'GiB'}\`
 `
 
-/** Groups with a type of their own, by path; the others stand inside these. */
+/** Groups with a type of their own, by path. All other groups are written inside these. */
 const NAMED: ReadonlyMap<string, string> = new Map([
   ['audit.endpoints[]', 'LabelSelectorKeys'],
   ['listeners[]', 'ListenerKeys'],
@@ -31,7 +31,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([
   ['datapath', 'DatapathKeys'],
 ])
 
-/** What differs for a gate inside a program; an entry replaces the text of the schema. */
+/** The texts that differ for a gate inside a program. An entry replaces the text of the schema. */
 const NOTES: ReadonlyMap<string, string> = new Map([
   ['listeners', 'Left out: 127.0.0.1 at a free port.'],
   ['listeners[].port', '0 takes a free one, which `Gate.addresses` has (default 5300).'],
@@ -111,7 +111,7 @@ function textType(pattern: unknown): string {
   return pattern === SIZE_PATTERN.source ? 'Size' : 'string'
 }
 
-/** The note of the path, or the schema's text with its default and without its unit. */
+/** The note of the path. Without a note: the schema's text with its default and without its unit. */
 function docOf(path: string, schema: unknown): string {
   const note = NOTES.get(path)
   if (note !== undefined) return note

@@ -19,7 +19,7 @@ export function code(text: string): string {
   return `\`${text}\``
 }
 
-/** The member of an object of unknown shape; undefined where there is none. */
+/** A member of an object of unknown shape. Undefined if there is none. */
 export function member(of: unknown, key: string): unknown {
   return typeof of === 'object' && of !== null ? new Map(Object.entries(of)).get(key) : undefined
 }

@@ -1,7 +1,7 @@
-// Builds DNS messages octet by octet, well-formed or not, with or without compression, and notes where each
-// field lies so that a mutator can aim. Uses nothing of src and no package.
+// Builds DNS messages octet by octet, well-formed or not, with or without compression. Records the position of each field, so that a
+// mutator can aim at it. Uses nothing of src and no package.
 
-/** Dotted text without escapes, labels one by one (text is Latin-1), or octets that go out as they are. */
+/** Dotted text without escapes, separate labels (Latin-1), or octets that are written unchanged. */
 export type Name = string | readonly string[] | { readonly raw: Uint8Array }
 
 export interface MkQuestion {
@@ -21,21 +21,21 @@ export interface MkRecord {
   readonly data:
     | Uint8Array
     | { readonly name: Name; readonly before?: Uint8Array; readonly after?: Uint8Array }
-  /** Instead of the true RDLENGTH. */
+  /** Written in place of the true RDLENGTH. */
   readonly rdlength?: number
 }
 
 export interface MkMessage {
   readonly id?: number
-  /** The 16 bits behind the id. */
+  /** The 16 bits after the id. */
   readonly flags?: number
   readonly questions?: readonly MkQuestion[]
   readonly answers?: readonly MkRecord[]
   readonly authorities?: readonly MkRecord[]
   readonly additionals?: readonly MkRecord[]
-  /** Instead of the true counts. */
+  /** Written in place of the true counts. */
   readonly counts?: readonly [qd: number, an: number, ns: number, ar: number]
-  /** Octets behind the last record. */
+  /** Octets after the last record. */
   readonly trailing?: Uint8Array
   /** Names point to earlier ones; default true. */
   readonly compress?: boolean
@@ -81,7 +81,7 @@ export function mkMessage(message: MkMessage): Uint8Array {
   return layMessage(message).octets
 }
 
-/** A query with RD for one name; `with` changes anything. */
+/** A query with RD for one name. `change` can replace any part. */
 export function mkQuery(name: Name, type = A, change: MkMessage = {}): Uint8Array {
   return mkMessage({ id: 0x1234, flags: QUERY_FLAGS, questions: [{ name, type }], ...change })
 }
@@ -110,7 +110,7 @@ export function cname(owner: Name, target: Name, ttl = 300): MkRecord {
   return { owner, type: CNAME, ttl, data: { name: target } }
 }
 
-/** RDATA of SVCB or HTTPS (RFC 9460 2.2): keys and values in the order given. */
+/** RDATA of SVCB or HTTPS (RFC 9460 2.2), with keys and values in the order of `params`. */
 export function service(
   priority: number,
   target: Name,
@@ -154,7 +154,7 @@ export function opt(change: MkOpt = {}): MkRecord {
   }
 }
 
-/** One EDNS option; `length` instead of the true one. */
+/** One EDNS option. `length` can differ from the true length. */
 export function option(code: number, value: Uint8Array, length = value.length): Uint8Array {
   return Uint8Array.of(code >> 8, code & 255, length >> 8, length & 255, ...value)
 }
@@ -174,7 +174,7 @@ export function labelsOf(name: string | readonly string[]): readonly string[] {
   return typeof name === 'string' ? name.split('.').filter((label) => label !== '') : name
 }
 
-/** Wire octets of a name, without compression, case as given. */
+/** Wire octets of a name, without compression, in its own case. */
 export function wireName(name: string | readonly string[]): Uint8Array {
   return concat(
     ...labelsOf(name).map((label) => concat(Uint8Array.of(label.length), text(label))),
@@ -203,7 +203,7 @@ class Writer {
   readonly fields: Field[] = []
   readonly #octets: number[] = []
   readonly #compress: boolean
-  /** Where a name (its labels as JSON, case kept) was written. */
+  /** The position at which a name was written, by its labels as JSON in their own case. */
   readonly #known = new Map<string, number>()
 
   constructor(compress: boolean) {
@@ -248,7 +248,7 @@ class Writer {
     for (const octet of octets) this.#octets.push(octet)
   }
 
-  /** The octets of a name that will be written next. */
+  /** The octets of the next name. */
   #nameOctets(name: Name): number[] {
     if (typeof name === 'object' && 'raw' in name) return [...name.raw]
     const labels = labelsOf(name)

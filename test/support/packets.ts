@@ -1,5 +1,5 @@
-// Packets as octets, for the kernel programs and their model. Text in, Ethernet frames out; checksums are
-// left zero, because nothing on the judged path looks at them. Every field can be made wrong on purpose.
+// Makes packets as octets, for the kernel programs and their model: text in, Ethernet frames out. Checksums are zero, because the
+// judged path ignores them. Every field can be made wrong on purpose.
 
 import { parseAddress } from '../../src/core/ip.ts'
 
@@ -42,7 +42,7 @@ export function sctp(ports: Ports): Segment {
   return { protocol: 132, octets }
 }
 
-/** An ICMP message of either family; `identifier` is where echo has it. */
+/** An ICMP message of either family. `identifier` is in the place that echo uses. */
 export function icmp(
   protocol: 1 | 58,
   type: number,
@@ -60,7 +60,7 @@ export function discovery(type: number, target: string): Segment {
   return icmp(58, type, { body: address(target) })
 }
 
-/** Anything else. */
+/** Any other protocol. */
 export function raw(protocol: number, octets = new Uint8Array(24)): Segment {
   return { protocol, octets }
 }
@@ -76,14 +76,14 @@ export interface Route {
   readonly options?: Uint8Array
   /** Of IPv6, in order. */
   readonly extensions?: readonly Extension[]
-  /** What the length field says, instead of the truth. */
+  /** Written in the length field in place of the true length. */
   readonly length?: number
   readonly version?: number
   /** Outermost first. */
   readonly vlans?: readonly ('vlan' | 'qinq')[]
 }
 
-/** An IPv6 extension header; `body` is everything behind the two first octets. */
+/** An IPv6 extension header. `body` has everything after the first two octets. */
 export interface Extension {
   readonly type: number
   readonly body: Uint8Array
@@ -96,7 +96,7 @@ export function routing(segmentsLeft: number): Extension {
   return { type: 43, body: Uint8Array.of(0, segmentsLeft, 0, 0, 0, 0) }
 }
 
-/** A frame that carries the segment over IPv4 or IPv6, as the addresses say. */
+/** A frame that carries the segment over IPv4 or IPv6, by the family of the addresses. */
 export function frame(route: Route, segment: Segment): Uint8Array {
   const isIp6 = route.source.includes(':')
   const packet = isIp6 ? ipv6(route, segment) : ipv4(route, segment)
@@ -163,7 +163,7 @@ function fragmentHeader(route: Route): readonly Extension[] {
   return [{ type: 44, body }]
 }
 
-/** 16 octets, IPv4 in the first 4. */
+/** 16 octets; IPv4 is in the first 4. */
 export function address(text: string): Uint8Array {
   const parsed = parseAddress(text)
   if (parsed === undefined) throw new Error(`Not an address: ${text}`)

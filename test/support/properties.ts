@@ -1,5 +1,5 @@
-// How often properties run: NAMEGATE_RUNS times the number that each asks for. NAMEGATE_SEED and NAMEGATE_PATH replay one failure.
-// `npm run property` sets all three, and makes tests that import fast-check get this module instead (scripts/test-modules.mjs).
+// How often properties run: NAMEGATE_RUNS times the number in each test. NAMEGATE_SEED and NAMEGATE_PATH replay one failure.
+// `npm run property` sets all three, and replaces fast-check by this module in the tests (scripts/test-modules.mjs).
 
 import * as fc from '../../node_modules/fast-check/lib/fast-check.js'
 import type {
@@ -18,7 +18,7 @@ const FACTOR = Number(process.env['NAMEGATE_RUNS'] ?? 1)
 const SEED = process.env['NAMEGATE_SEED']
 const PATH = process.env['NAMEGATE_PATH']
 
-/** How often something random is tried that the suite tries `usual` times. */
+/** The number of runs of a random test that runs `usual` times in the suite. */
 export function runsOf(usual: number): number {
   return Math.ceil(usual * FACTOR)
 }

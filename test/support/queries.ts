@@ -1,9 +1,9 @@
-// Reads queries as the tests of QueryView want them, and makes a few common ones.
+// Reads queries for the tests of QueryView, and makes a few common ones.
 
 import { QueryView, type QueryStatus } from '../../src/dns/query.ts'
 import { A, concat, mkQuery, opt, option, type MkMessage, type MkOpt } from './messages.ts'
 
-/** Reads the message out of a slab whose octets around it would complete a cut record. */
+/** Reads the message out of a slab. The octets around it would complete a truncated record. */
 export function readQuery(message: Uint8Array): { status: QueryStatus; view: QueryView } {
   const view = new QueryView()
   const slab = concat(Uint8Array.of(1, 2, 3), message, Uint8Array.of(0, 0, 41, 0, 0))

@@ -1,5 +1,5 @@
-// The pages of docs/reference/ and docs/api.md, made from what the program itself knows: the schema of the configuration, the table of metrics,
-// the help of the commands, and the OpenAPI document. programs/write-reference.ts writes them, test/reference.test.ts compares them.
+// Makes the pages of docs/reference/ and docs/api.md from the program: the schema of the configuration, the table of metrics, the help
+// of the commands, and the OpenAPI document. programs/write-reference.ts writes them, and test/reference.test.ts compares them.
 
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { helpOf } from '../../src/cli/reference.ts'
@@ -13,7 +13,7 @@ import { API_TYPES, apiTypes } from './api-types.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
 import { code, member, members, page, table, text } from './markdown.ts'
 
-/** Path -> text of every page, and of the library's types. */
+/** The text of every page by its path, and of the library's types. */
 export async function makeReference(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/reference/configuration.md', configurationPage()],
@@ -49,7 +49,7 @@ function configurationPage(): string {
   return page('Configuration', intro, sections.join('\n\n'))
 }
 
-/** A row for the key itself, unless it is a group; and one for everything in it. */
+/** A row for the key itself unless it is a group, and one for each key in it. */
 function rowsOf(key: string, schema: unknown): readonly ConfigRow[] {
   const inner = members(schema, 'properties').flatMap(([name, of]) => rowsOf(`${key}.${name}`, of))
   if (inner.length > 0) return inner
@@ -63,7 +63,7 @@ function rowsOf(key: string, schema: unknown): readonly ConfigRow[] {
   return [{ key, standard: words, meaning: meaningOf(text(schema, 'description')) }, ...below]
 }
 
-/** Without the default, which has a column of its own. */
+/** The text without the default, which has its own column. */
 function meaningOf(description: string): string {
   return sentence(
     description.replace(/[;(] ?default .*\)\.$/s, (tail) => (tail.startsWith(';') ? ')' : '')),

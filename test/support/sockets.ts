@@ -1,4 +1,4 @@
-// Tests of the transport run on both kinds of sockets: Node's own and, where it is built, the addon's.
+// Runs tests of the transport on both kinds of sockets: those of Node and, if it is built, those of the addon.
 
 import { test } from 'node:test'
 import type { Clock } from '../../src/core/clock.ts'
@@ -14,7 +14,7 @@ import { Transport } from './transport.ts'
 export const SOCKET_KINDS = ['portable', 'native'] as const
 export type SocketKind = (typeof SOCKET_KINDS)[number]
 
-/** Streams at once; more than any test opens. */
+/** Bound of open streams; no test opens so many. */
 const CAPACITY = 512
 
 export function makeStreams(kind: SocketKind, clock: Clock): Streams {
@@ -27,12 +27,12 @@ export function makeDatagrams(kind: SocketKind, clock: Clock): Datagrams {
   return new NativeDatagrams({ addon: loadUdp(), clock })
 }
 
-/** Why the addon's sockets can't be tested, or false. */
+/** The reason why tests of the addon's sockets cannot run, or false. */
 export function nativeIsLacking(): string | false {
   return isBuilt('tcp') && isBuilt('udp') ? false : 'tcp.node or udp.node is not built'
 }
 
-/** One test for each kind; what `net` has opened is closed afterwards. */
+/** Makes one test for each kind. Closes everything that `net` opened. */
 export function testSockets(
   name: string,
   body: (net: Transport, kind: SocketKind) => Promise<void>,

@@ -1,23 +1,23 @@
-// Reads our own sources for the architecture test: a light tokenizer that blanks comments, strings and regular
-// expressions (line numbers stay), the imports of a file, and its functions by the indentation that oxfmt gives.
+// Reads our own sources for the architecture test: a light tokenizer that blanks comments, strings and regular expressions (line numbers
+// stay), the imports of a file, and its functions by the indentation of oxfmt.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
 export interface Source {
-  /** From the top of the repository, e.g. `src/core/ip.ts`. */
+  /** From the top of the repository, for example `src/core/ip.ts`. */
   readonly path: string
   readonly text: string
-  /** `text` with everything that is not code replaced by blanks; quotes stay. */
+  /** `text` with blanks in place of everything that is not code; quotes stay. */
   readonly code: string
   readonly imports: readonly Import[]
 }
 
 export interface Import {
-  /** As written, or from the top of the repository when relative. */
+  /** The text of the import. A relative import is resolved from the top of the repository. */
   readonly target: string
   readonly typeOnly: boolean
-  /** By `import()`, when it is needed; makes no cycle at load time. */
+  /** Imported with `import()` when needed, so it makes no cycle at load time. */
   readonly dynamic: boolean
 }
 
@@ -45,7 +45,7 @@ function importsOf(path: string, text: string): Import[] {
   })
 }
 
-/** One token at a time; a template's `${` goes back to code until its `}`. */
+/** Reads one token at a time. A `${` of a template begins code, up to its `}`. */
 export function blankNonCode(text: string): string {
   const token =
     /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(?<=(?:^|[=(,:[!&|?{};>]|return|case)\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*|[`{}]/gm
@@ -105,7 +105,7 @@ const HEAD =
 const NOT_A_METHOD =
   /^(?:if|for|while|switch|catch|with|return|await|new|throw|typeof|function|super)$/
 
-/** Functions, methods and arrows bound to a name; a body ends at the first `}` as far out as its head. */
+/** Functions, methods, and arrows bound to a name. A body ends at the first `}` with the indentation of its head. */
 export function functionsOf(code: string): FunctionSpan[] {
   const lines = code.split('\n')
   const spans: FunctionSpan[] = []
@@ -119,7 +119,7 @@ export function functionsOf(code: string): FunctionSpan[] {
   return spans
 }
 
-/** Line of the closing brace, or undefined when the head has no body (a signature, a call). */
+/** Line of the closing brace. Undefined if the head has no body (a signature, a call). */
 function bodyEnd(lines: readonly string[], head: number, indent: string): number | undefined {
   let at = head
   while (!(lines[at] ?? '').trimEnd().endsWith('{')) {

@@ -1,4 +1,4 @@
-// Messages with something to take out of, and the check that nothing else is touched; for the tests of AnswerStrip.
+// Messages with removable addresses, and the check that nothing else changes; for the tests of AnswerStrip.
 
 import assert from 'node:assert/strict'
 import * as packet from 'dns-packet'
@@ -10,7 +10,7 @@ export const BAD = '127.0.0.1'
 export const BAD_OCTETS = [127, 0, 0, 1]
 export const GOOD = [192, 0, 2, 1]
 
-/** Of IPv4 everything that begins with 127 is unwanted. */
+/** IPv4 addresses that begin with 127 are unwanted. */
 export const loopback = {
   isUnwanted: (family: number, octets: Uint8Array, at: number) =>
     family === 4 && octets[at] === 127,
@@ -19,7 +19,7 @@ export const loopback = {
 export const answer = (answers: readonly MkRecord[], change: MkMessage = {}): Uint8Array =>
   mkAnswer(www, 1, answers, change)
 
-/** What is taken out, `each` hint or what is unwanted, and the message that is left octet for octet. */
+/** What is removed (`each` hint, or the unwanted addresses), and the octets of the remaining message. */
 export type StripRow = readonly [
   reason: string,
   hints: 'each' | 'unwanted',
@@ -39,7 +39,7 @@ export function checkStrip(rows: readonly StripRow[]): void {
     assert.equal(result, 'gone', reason)
     const got = strip.octets.slice(0, strip.length)
     assert.equal(Buffer.from(got).toString('hex'), Buffer.from(left).toString('hex'), reason)
-    // A reader that knows nothing of us takes it.
+    // An independent reader accepts the result.
     assert.equal(packet.decode(Buffer.from(got)).questions?.[0]?.name, www, reason)
   }
 }

@@ -1,11 +1,11 @@
-// What a test of the transport opens, closed in the reverse order after each test, and how it looks at answers.
+// Closes what a test of the transport opened, in the reverse order, after each test. Reads answers.
 
 import dnsPacket from 'dns-packet'
 import { TcpClient, UdpClient } from './peers/client.ts'
 import { Forwarder, type ForwarderOptions } from './peers/forwarder.ts'
 import { answering, FakeUpstream, queryFor, type Behaviour } from './peers/upstream.ts'
 
-/** What carries TCP and UDP; default Node's sockets. */
+/** The sockets for TCP and UDP; by default those of Node. */
 export type Carriers = Pick<ForwarderOptions, 'makeStreams' | 'makeDatagrams'>
 
 export type TransportOptions = Omit<ForwarderOptions, 'servers' | 'makeStreams' | 'makeDatagrams'>
@@ -18,12 +18,12 @@ export class Transport {
     this.#carriers = carriers
   }
 
-  /** A name server. */
+  /** Starts a name server. */
   async serve(behaviour: Behaviour = answering): Promise<FakeUpstream> {
     return this.#keep(await FakeUpstream.start(behaviour))
   }
 
-  /** A proxy that forwards to those servers. */
+  /** Starts a proxy that forwards to those servers. */
   async forward(
     servers: readonly FakeUpstream[],
     options: TransportOptions = {},
@@ -32,7 +32,7 @@ export class Transport {
     return this.#keep(await Forwarder.start({ servers: addresses, ...this.#carriers, ...options }))
   }
 
-  /** A proxy in front of one name server. */
+  /** Starts a name server and a proxy that forwards to it. */
   async forwardTo(behaviour: Behaviour, options: TransportOptions = {}): Promise<Forwarder> {
     return this.forward([await this.serve(behaviour)], options)
   }
@@ -68,12 +68,12 @@ export function idsOf(answers: readonly Buffer[]): number[] {
   return answers.map((answer) => answer.readUInt16BE(0))
 }
 
-/** 255 when there is no answer. */
+/** The RCODE; 255 without an answer. */
 export function rcodeOf(octets: Buffer | undefined): number {
   return octets === undefined ? 255 : octets.readUInt8(3) & 15
 }
 
-/** Texts of the A records. */
+/** The addresses of the A records as texts. */
 export function addressesOf(octets: Buffer | undefined): readonly unknown[] {
   if (octets === undefined) return ['no answer']
   return (dnsPacket.decode(octets).answers ?? []).flatMap((answer) =>

@@ -1,4 +1,4 @@
-// What `namegate up` finds on a host, for tests of its decisions: a namespace "box" whose veth eth0 leads to box0 of this host.
+// The facts that `namegate up` finds on a host, for tests of its decisions: a namespace "box" whose veth eth0 leads to box0 of this host.
 
 import assert from 'node:assert/strict'
 import type { Network, Nic, NicAddress } from '../../src/cli/up/network.ts'

@@ -1,4 +1,4 @@
-// An admin socket that notes each request and gives the answer that a test chose.
+// An admin socket that records each request and returns the answer that a test set.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -10,7 +10,7 @@ export const PLUGIN = nativeFile('namegate-cni')
 export const POD = { namespace: 'shop', name: 'web-0', uid: 'b1b2c3d4-0000-4000-8000-000000000001' }
 export const POD_ARGS = `IgnoreUnknown=1;K8S_POD_NAMESPACE=${POD.namespace};K8S_POD_NAME=${POD.name};K8S_POD_INFRA_CONTAINER_ID=c0ffee;K8S_POD_UID=${POD.uid}`
 
-/** Why the plugin cannot run here, or undefined. */
+/** The reason why the plugin cannot run here, or undefined. */
 export function canRunPlugin(): string | undefined {
   return existsSync(PLUGIN) ? undefined : `${PLUGIN} is not built`
 }
@@ -30,7 +30,7 @@ export interface Refusal {
   readonly details: string
 }
 
-/** Runs the plugin to its end, which blocks this process. */
+/** Runs the plugin to its end. The call blocks this process. */
 export function callPlugin(call: Call): Output {
   const { status, stdout, stderr } = spawnSync(PLUGIN, {
     env: variables(call),
@@ -42,7 +42,7 @@ export function callPlugin(call: Call): Output {
   return { code: status ?? -1, stdout, stderr }
 }
 
-/** Runs the plugin while this process can answer it, on a host if one is given. */
+/** Runs the plugin while this process can answer it; on a host if the call names one. */
 export async function runPlugin(call: Call, host?: Host): Promise<Output> {
   const net = host === undefined ? [] : [`--net=/run/netns/${host.namespace}`, '--']
   const [command = PLUGIN, ...args] = host === undefined ? [PLUGIN] : ['nsenter', ...net, PLUGIN]

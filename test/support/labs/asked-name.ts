@@ -1,4 +1,4 @@
-// The name that tests of interception ask: what namegate's upstream says, what another resolver would say, and dig from a host of a lab.
+// The name that tests of interception ask, the answers of namegate's upstream and of another resolver, and dig from a host of a lab.
 
 import type { Host } from './lab.ts'
 
@@ -8,7 +8,7 @@ export const OTHER_DATA = '198.18.99.9'
 export const ZONES = { names: { [NAME]: [DATA, '2001:db8:80::1'] } }
 /** Zones of a resolver that namegate does not ask. */
 export const OTHER_ZONES = { names: { [NAME]: [OTHER_DATA] } }
-/** Addresses that exist nowhere. */
+/** Addresses that no host has. */
 export const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
 /** Options of dig. */
 export const TRANSPORTS = ['+notcp', '+tcp'] as const

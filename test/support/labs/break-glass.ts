@@ -1,5 +1,5 @@
-// The runbook docs/break-glass.md over one datapath: its commands are read from it and run as they stand, from /, on a node whose workload
-// asks through TPROXY, with the daemon serving, hanging and gone, and after each step it is tried what passes.
+// Runs the runbook docs/break-glass.md over one datapath. Reads its commands from the document, and runs them unchanged from /, on a node
+// whose workload asks through TPROXY. The daemon serves, hangs or has ended. After each step, the tests try what passes.
 
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { DNS_4, podLab, type PodLab } from './lab-pod.ts'
 import { Namegate } from './lab-namegate.ts'
 
 const DOCUMENT = fileURLToPath(new URL('../../../docs/break-glass.md', import.meta.url))
-/** What the document calls them. */
+/** The names of the pins in the document. */
 const PINS = pinDirectory('/sys/fs/bpf/namegate')
 const DENIED = '198.18.66.6'
 const PORT = 80
@@ -31,7 +31,7 @@ spec:
     - toFQDNs: [{ matchPattern: '*.shop.test' }]
 `
 
-/** Blocks of commands by the word behind `sh`. */
+/** Blocks of commands by the word after `sh`. */
 const BLOCKS: ReadonlyMap<string, string> = new Map(
   [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```sh ([a-z ]+)\n(.*?)^```$/gms)].map(
     ([, name = '', script = '']) => [name, script] as const,
@@ -72,7 +72,7 @@ export function breakGlassSuite(
       await lab.close()
     })
 
-    /** What stands for systemd: the test itself starts the daemon. */
+    /** Writes commands in place of systemd: the test itself starts the daemon. */
     function writeCommands(): void {
       const file = join(namegate.folder, 'bin', 'systemctl')
       mkdirSync(dirname(file))
@@ -84,7 +84,7 @@ export function breakGlassSuite(
       chmodSync(file, 0o755)
     }
 
-    /** Runs a block of the document in the node; every command of it must do. */
+    /** Runs a block of the document in the node. Every command of it must succeed. */
     async function say(block: string): Promise<string> {
       tried.add(block)
       const script = BLOCKS.get(block)
@@ -107,7 +107,7 @@ export function breakGlassSuite(
       }
     }
 
-    /** What becomes of a question for a name that policy denies, as `NOERROR`. */
+    /** The result of a question for a name that policy denies, such as `NOERROR`. */
     async function ask(): Promise<string> {
       const args = [`@${DNS_4}`, '+tries=1', '+time=2', NAME]
       const { stdout } = await lab.pods[0]!.host.run('dig', args)
@@ -124,7 +124,7 @@ export function breakGlassSuite(
       return [await ask(), await reaches()]
     }
 
-    it('looks at what is denied, and by which policy', async () => {
+    it('shows refused queries and packets, with the policy that denies them', async () => {
       assert.deepEqual(await whatPasses(), ['REFUSED', false])
       await until('the records', async () => {
         const said = await say('look')
@@ -133,7 +133,7 @@ export function breakGlassSuite(
       })
     })
 
-    it('2: audits what the daemons are told to, and bypasses', async () => {
+    it('2: switches to audit and to bypass, and back', async () => {
       await say('audit')
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
       const said = await say('audited')
@@ -146,7 +146,7 @@ export function breakGlassSuite(
       await say('after')
     })
 
-    it('3: restarts a daemon that hangs', async () => {
+    it('3: restarts a hanging daemon', async () => {
       namegate.daemon.kill('SIGSTOP')
       assert.deepEqual(await whatPasses(), ['no answer', false])
       await say('restart')
@@ -156,7 +156,7 @@ export function breakGlassSuite(
       await until('an answer', async () => (await ask()) === 'REFUSED')
     })
 
-    it('3: opens kernel and DNS beside a daemon that hangs, and closes both again', async () => {
+    it('3: opens kernel and DNS beside a hanging daemon, and closes both again', async () => {
       namegate.daemon.kill('SIGSTOP')
       await say('open')
       assert.deepEqual(await whatPasses(), ['no answer', true])
@@ -167,7 +167,7 @@ export function breakGlassSuite(
       await until('policy', async () => (await ask()) === 'REFUSED' && !(await reaches()))
     })
 
-    it('3: says it to the kernel where the command cannot run, and takes everything away at last', async () => {
+    it('3: opens the kernel without the command, and removes everything at the end', async () => {
       await namegate.kill()
       assert.equal(await reaches(), false)
       await say(`raw ${title}`)
@@ -182,11 +182,11 @@ export function breakGlassSuite(
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
     })
 
-    it('ran every command of the document, but for those of the other datapath', () => {
+    it('ran every command of the document except those of the other datapath', () => {
       const other = title === 'ebpf' ? 'raw nftables' : 'raw ebpf'
       assert.deepEqual([...tried, other].sort(), [...BLOCKS.keys()].sort())
       const fences = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```/gm)].length
-      assert.equal(fences, BLOCKS.size * 2, 'every block is named')
+      assert.equal(fences, BLOCKS.size * 2, 'every block has a name')
     })
   })
 }

@@ -1,5 +1,5 @@
-// A lab for changes of the process: clients at a steady rate, flows that policy allows and others that it denies, and a daemon
-// that is taken over, restarted or killed meanwhile. Behind passed sockets it is started again by a supervisor.
+// A lab for changes of the process: clients at a steady rate, flows that policy allows, flows that policy denies, and a daemon that is
+// taken over, restarted or killed meanwhile. With passed sockets, a supervisor starts the daemon again.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -28,7 +28,7 @@ spec:
       toPorts: [{ ports: [{ port: '${ALLOWED_PORT}', protocol: UDP }, { port: '${TALK_PORT}', protocol: TCP }] }]
 `
 
-/** What waited while nobody read comes at once, all of it from one client. */
+/** Queries that waited while no process read arrive together, all from one client. */
 const LIMITS = `limits:
   queries-in-flight-per-client: 65536
   tcp-connections: 65536
@@ -46,7 +46,7 @@ export type Interception = 'explicit' | 'tproxy' | 'redirect'
 export interface Rates {
   readonly udp: number
   readonly tcp: number
-  /** Datagrams of flows a second. */
+  /** Datagrams a second in all flows. */
   readonly flows: number
 }
 
@@ -54,7 +54,7 @@ export interface ChangeSiteOptions {
   readonly interception: Interception
   readonly datapath: 'ebpf' | 'nftables'
   readonly rates: Rates
-  /** Whether a supervisor keeps the listening sockets and starts the daemon again when it ends. */
+  /** Whether a supervisor keeps the listening sockets, and starts the daemon again after its end. */
   readonly supervised: boolean
 }
 
@@ -62,11 +62,11 @@ export interface ChangeCount {
   readonly udp: LoadCount
   readonly tcp: LoadCount
   readonly flows: StreamCount
-  /** Datagrams for which the sockets of clients, daemon or name server had no room, by host. */
+  /** Datagrams dropped at full sockets of clients, daemon or name server, by host. */
   readonly overruns: string
 }
 
-/** Where the listener is, and how the supervisor names its IPv4 sockets. */
+/** The place of the listener, and the supervisor's names for its IPv4 sockets. */
 const LISTENERS: Readonly<
   Record<
     Interception,
@@ -96,7 +96,7 @@ export class ChangeSite {
   readonly #load = new SteadyLoad()
   readonly #supervise = new Supervise()
   readonly #namegate: Namegate
-  /** The daemon, or who keeps it running. */
+  /** The daemon, or the supervisor that keeps it running. */
   #process: LabProcess | undefined
   #flows: UdpStream | undefined
   #talk: Talk | undefined
@@ -120,7 +120,7 @@ export class ChangeSite {
     return this.#lab.pods[0]!.host
   }
 
-  /** Where the daemon runs. */
+  /** The host of the daemon. */
   get #node(): Host {
     return this.#to.interception === 'redirect' ? this.#pod : this.#lab.node
   }
@@ -150,7 +150,7 @@ export class ChangeSite {
     })
   }
 
-  /** A quarter of the clients' rate for so long. */
+  /** Asks at a quarter of the clients' rate for this time. */
   async warmUp(ms: number): Promise<void> {
     const { udp, tcp } = this.#to.rates
     const rates = { udpRate: udp / 4, tcpRate: tcp / 4, keepsConnections: true }
@@ -159,7 +159,7 @@ export class ChangeSite {
     await this.#load.stop()
   }
 
-  /** Clients begin to ask. */
+  /** Starts the clients. */
   ask(options: { readonly keepsConnections: boolean; readonly retryMs?: number }): void {
     const { udp, tcp } = this.#to.rates
     const where = { host: this.#pod, server: this.#server, udpRate: udp, tcpRate: tcp }
@@ -167,8 +167,8 @@ export class ChangeSite {
   }
 
   /**
-   * Another process goes on as the daemon; resolves when it serves and the one before has ended. On a machine that has no
-   * time for it a successor may be late, and then the one before goes on: that is tried again.
+   * Starts a successor. Resolves when the successor serves and the source has ended. On a busy machine a successor can be late, and the
+   * source then continues; the attempt is repeated.
    */
   async takeOver(): Promise<void> {
     const before = this.#process ?? this.#namegate.daemon
@@ -185,12 +185,12 @@ export class ChangeSite {
       }
       const isLate = before.running && /was not ready in time/.test(before.stderr)
       if (isLate && tries < TRIES_MAX) continue
-      throw new Error(`the one before said: ${before.stdout}${before.stderr}`, { cause: fault })
+      throw new Error(`the source printed: ${before.stdout}${before.stderr}`, { cause: fault })
     }
     assert.equal((await before.ended(20_000))?.code, 0, before.stderr)
   }
 
-  /** The daemon ends by a signal; resolves when the supervisor's next one serves. */
+  /** Ends the daemon by a signal. Resolves when the supervisor's next one serves. */
   async restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const gate = this.#process
     assert.ok(gate !== undefined && this.#to.supervised)
@@ -199,7 +199,7 @@ export class ChangeSite {
     await gate.until(() => (served(gate) >= goal ? true : undefined), 'it serves again', 60_000)
   }
 
-  /** Until what waited while nobody read is worked off. */
+  /** Waits until the daemon has handled the queries that waited. */
   async caughtUp(): Promise<void> {
     const deadline = performance.now() + CATCH_UP_MS
     for (;;) {
@@ -210,8 +210,8 @@ export class ChangeSite {
   }
 
   /**
-   * Clients and flows stop, and what became of them. The connection beside them must still be open, and the kernel have what
-   * the daemon wants.
+   * Stops clients and flows, and counts their results. The connection beside them must still be open, and the kernel must have what the
+   * daemon wants.
    */
   async count(): Promise<ChangeCount> {
     assert.ok(this.#flows !== undefined && this.#talk !== undefined)

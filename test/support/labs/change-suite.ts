@@ -1,6 +1,6 @@
-// What no client and no flow may notice of: another process takes over, the daemon is stopped and started again behind
-// sockets that outlive it, or it is killed. Clients ask from one port each, once, new names among them.
-// Once at a small rate; NAMEGATE_TAKE_OVERS=TIMES,UDP,TCP (such as 50,20000,1000) does more.
+// Changes of the process that no client and no flow may notice: a take-over, a restart behind sockets that outlive the daemon, and a
+// kill. Clients ask from one port each, once per query, and some names are new.
+// Each change happens once at a small rate. NAMEGATE_TAKE_OVERS=TIMES,UDP,TCP (such as 50,20000,1000) does more.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -12,11 +12,11 @@ const [TIMES = 1, UDP_RATE = 1000, TCP_RATE = 100] = (
   process.env['NAMEGATE_TAKE_OVERS']?.split(',') ?? []
 ).map(Number)
 const RATES = { udp: UDP_RATE, tcp: TCP_RATE, flows: 2000 }
-/** Between two changes. */
+/** Pause between two changes. */
 const PAUSE_MS = 500
-/** A daemon that has just begun is slower than one that runs, and that is another test's business. */
+/** A daemon is slower just after its start. Another test measures that. */
 const WARM_UP_MS = 3000
-/** As resolv.conf(5) has it. */
+/** The retry time of resolv.conf(5). */
 const RETRY_MS = 5000
 
 type Place = Pick<ChangeSiteOptions, 'interception' | 'datapath'>
@@ -25,7 +25,7 @@ export function changeSuite(place: Place): void {
   const { interception, datapath } = place
   const limits = { timeout: 60_000 + TIMES * 20_000 }
   describe(`namegate, ${interception}, ${datapath}`, { skip: canUseNamegate() ?? false }, () => {
-    it('is taken over without a query or packet lost', limits, async (t) => {
+    it('loses no query and no packet in a take-over', limits, async (t) => {
       const run = await changes(place, false, { keepsConnections: true }, async (site) => {
         await site.takeOver()
       })
@@ -33,7 +33,7 @@ export function changeSuite(place: Place): void {
       lostNothing(run)
     })
 
-    it('is stopped and started behind its sockets without one lost', limits, async (t) => {
+    it('loses no query and no packet in a restart behind its sockets', limits, async (t) => {
       const run = await changes(place, true, { keepsConnections: false }, async (site) => {
         await site.restart('SIGTERM')
       })
@@ -41,7 +41,7 @@ export function changeSuite(place: Place): void {
       lostNothing(run)
     })
 
-    it('is killed, and clients ask again at most once', limits, async (t) => {
+    it('after a kill, clients ask again at most once', limits, async (t) => {
       const asks = { keepsConnections: false, retryMs: RETRY_MS }
       const run = await changes(place, true, asks, async (site) => await site.restart('SIGKILL'))
       tell(t, 'kills', run)

@@ -1,4 +1,5 @@
-// The DNS of a cluster in a lab: a pod behind the address of a service, as kube-proxy makes it, and NodeLocal DNSCache on the node.
+// The DNS of a cluster in a lab: a pod behind the address of a service, with rules like those of kube-proxy, and NodeLocal DNSCache on the
+// node.
 
 import assert from 'node:assert/strict'
 import type { Zones } from '../peers/zones.ts'
@@ -10,7 +11,7 @@ import { startHelper, type Pod } from './lab-pod.ts'
 export const DNS_SERVICE = '10.96.0.10'
 export const NODE_LOCAL_DNS = '169.254.20.10'
 
-/** A pod that is CoreDNS. */
+/** Starts CoreDNS in a pod. */
 export async function startClusterDns(node: Host, pod: Pod, zones: Zones): Promise<void> {
   await startHelper(pod.host, 'nameserver.ts', [pod.address4, '53', JSON.stringify(zones)])
   const chains = ['output', 'prerouting'].flatMap((hook) => [
@@ -20,7 +21,7 @@ export async function startClusterDns(node: Host, pod: Pod, zones: Zones): Promi
   addRules(node, ['add table ip services', ...chains])
 }
 
-/** An address of the node, which its rules take out of connection tracking. */
+/** Starts NodeLocal DNSCache at an address of the node. The node's rules exclude this address from connection tracking. */
 export async function startNodeLocalDns(node: Host, zones: Zones): Promise<void> {
   node.ip('address', 'add', `${NODE_LOCAL_DNS}/32`, 'dev', 'lo')
   const rule = (chain: string, side: 'd' | 's'): string[] =>

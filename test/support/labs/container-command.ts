@@ -1,5 +1,5 @@
-// The command of a container as a runtime would run it: its environment and nothing of this process, its capabilities (by capsh), and its
-// mounts in a mount namespace of its own.
+// Runs the command of a container like a runtime: with its own environment only, its capabilities (by capsh), and its mounts in a mount
+// namespace of its own.
 
 import { execFileSync } from 'node:child_process'
 import { dirname } from 'node:path'
@@ -7,16 +7,16 @@ import { outputIn } from './intercept-lab.ts'
 import type { Host } from './lab.ts'
 
 export interface ContainerForm {
-  /** The program in the place of the image's, and its arguments. */
+  /** The program in place of the image's, and its arguments. */
   readonly command: readonly string[]
   readonly environment: Readonly<Record<string, string>>
-  /** As in a manifest: `NET_ADMIN`. */
+  /** As a manifest writes them: `NET_ADMIN`. */
   readonly capabilities: readonly string[]
   /** Shell commands that mount. */
   readonly mounts: string
 }
 
-/** Why containers cannot be made here, or undefined when they can. */
+/** The reason why containers cannot be made here, or undefined. */
 export function canUseContainers(): string | undefined {
   try {
     execFileSync('capsh', ['--supports=cap_net_admin'])
@@ -45,7 +45,7 @@ export function containerCommand(
   ]
 }
 
-/** Names of all capabilities that a process may have here. */
+/** Names of all capabilities that a process can have here. */
 function boundingSet(host: Host): readonly string[] {
   const text = outputIn(host, 'capsh', '--print')
   return (/^Bounding set =(.*)$/m.exec(text)?.[1] ?? '').split(',').filter(Boolean)

@@ -1,5 +1,5 @@
-// A real control plane (etcd and kube-apiserver) inside a host of a lab, and a client that makes objects in it. NAMEGATE_TESTBED names the
-// folder with the programs; without it the tests of a real control plane are skipped.
+// A real control plane (etcd and kube-apiserver) inside a host of a lab, and a client that makes objects in it. NAMEGATE_TESTBED is the
+// folder with the programs. Without it, the tests of a real control plane are skipped.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,14 +19,14 @@ const CLIENTS = [
   ['kubernetes-client', 'kubectl'],
 ] as const
 
-/** Why no control plane can be started here, or undefined when it can. */
+/** The reason why no control plane can be started here, or undefined. */
 export function canUseControlPlane(): string | undefined {
   return SCRIPT !== undefined && existsSync(SCRIPT)
     ? undefined
     : 'NAMEGATE_TESTBED names no folder with a control plane'
 }
 
-/** Gets the client programs, which the script would fetch itself if its namespace reached the network. */
+/** Gets the client programs. The script cannot, because its namespace does not reach the network. */
 async function fillCache(): Promise<void> {
   mkdirSync(CACHE, { recursive: true })
   for (const [name, file] of CLIENTS) {
@@ -60,7 +60,7 @@ export class ControlPlane {
     return join(this.folder, 'certs/apiserver.crt')
   }
 
-  /** `kubectl apply` of manifests, with each field checked. Returns the kinds; throws what kubectl says. */
+  /** `kubectl apply` of manifests, with each field checked. Returns the kinds. Throws the message of kubectl. */
   async apply(text: string): Promise<readonly string[]> {
     const file = join(this.folder, 'manifests.yaml')
     writeFileSync(file, text)
@@ -69,7 +69,7 @@ export class ControlPlane {
     return stdout.trim().split('\n')
   }
 
-  /** kubectl with the rights of the administrator. `program`: by default that of Debian 12, which is as old as the servers. */
+  /** kubectl with the rights of the administrator. `program` defaults to the version of Debian 12, which is as old as the servers. */
   async kubectl(args: readonly string[], program = join(CACHE, 'kubectl')): Promise<Output> {
     const all = ['--kubeconfig', this.kubeconfig, '--cache-dir', join(this.folder, 'cache')]
     return await this.host.run(program, [...all, ...args], { limitMs: 60_000 })
@@ -107,7 +107,7 @@ export class ControlPlane {
     }
   }
 
-  /** Kills a server as a crash does. Waits until its port is free: a server that starts before that ends at once. */
+  /** Kills a server like a crash. Waits until its port is free, because a server that starts earlier ends at once. */
   async kill(server: 'etcd' | 'apiserver'): Promise<void> {
     const wait = 'while kill -0 $pid 2>/dev/null; do sleep 0.02; done'
     const command = `pid=$(cat ${this.folder}/${server}.pid); kill -9 $pid; ${wait}`
@@ -126,7 +126,7 @@ export class ControlPlane {
     await this.#run('bash', ['-c', `set -e; ${etcdctl} compact $(${revision})`])
   }
 
-  /** One request with the rights of the administrator; throws with the server's answer when it is refused. */
+  /** Sends one request with the rights of the administrator. Throws the server's answer if the server refuses it. */
   async request(method: string, path: string, body?: object): Promise<unknown> {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const url = `https://127.0.0.1:${PORT}${path}`

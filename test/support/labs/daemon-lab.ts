@@ -1,4 +1,4 @@
-// The daemon inside the test, with real files and sockets and time that passes only when the test says so.
+// The daemon inside the test process, with real files and sockets, and a clock that advances only when the test says so.
 
 import {
   appendFileSync,
@@ -39,15 +39,15 @@ export interface DaemonLabOptions {
   readonly watch?: boolean
   /** More lines of the config. */
   readonly config?: string
-  /** What outlives the process, for a daemon whose files are in this folder. Absent: nothing does. */
+  /** What outlives the process, for a daemon whose files are in this folder. Without it, nothing does. */
   readonly kept?: (folder: string) => StateFolder
   /** The cluster of the daemon. Its configuration needs `kubernetes`. */
   readonly cluster?: (clock: FakeClock) => MemoryApi
-  /** Called before anything is read. */
+  /** Called before the daemon reads anything. */
   readonly prepare?: (folder: string) => void
 }
 
-/** A test over one daemon, which is stopped whatever happens. */
+/** Runs a test over one daemon, and stops the daemon in any case. */
 export async function withLab(
   options: DaemonLabOptions,
   run: (lab: DaemonLab) => Promise<void>,
@@ -66,7 +66,7 @@ export class DaemonLab {
   readonly admin: AdminState
   readonly upstream: FakeUpstream
   readonly logged: readonly string[]
-  /** Runs when the daemon asks what time it is. */
+  /** Runs when the daemon reads the time. */
   onNow: () => void = () => undefined
   readonly #fake = new FakeClock()
   readonly #clients = new Map<string, DnsClient>()
@@ -162,7 +162,7 @@ export class DaemonLab {
     renameSync(this.path(from), this.path(to))
   }
 
-  /** Lets time pass, and what it makes due happen. */
+  /** Advances the time, and waits for the effects of due timers. */
   async pass(ms: number): Promise<void> {
     this.#fake.advance(ms)
     // Labels move between turns of the event loop.
@@ -183,7 +183,7 @@ export class DaemonLab {
     return ede === undefined ? rcode : `${rcode} ${ede}`
   }
 
-  /** Two writes within one tick of the file system's clock are told apart by nothing but size. */
+  /** Two writes within one tick of the file system's clock differ only in size. */
   #touched(name: string): void {
     const { mtimeMs } = statSync(this.path(name))
     while (performance.timeOrigin + performance.now() < mtimeMs + 5);

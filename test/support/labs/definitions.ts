@@ -1,6 +1,6 @@
-// Definitions of kinds that the control plane of the tests does not have.
+// Definitions of kinds that the control plane of the tests lacks.
 
-/** Only the fields that deploy/kubernetes uses, so that another field is refused. */
+/** They have only the fields that deploy/kubernetes uses, so that the server refuses any other field. */
 export const DEFINITIONS = [
   definition('policy.networking.k8s.io', 'v1alpha2', 'ClusterNetworkPolicy', 'Cluster', {}),
   definition('monitoring.coreos.com', 'v1', 'PodMonitor', 'Namespaced', {

@@ -1,4 +1,4 @@
-// Every example of `semantics/cilium-examples.ts` over a datapath: each in a world of its own.
+// Every example of `semantics/cilium-examples.ts` over a datapath, each in a world of its own.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,6 +1,6 @@
-// A world for `namegate exec`: a host that calls it, and behind its default route a host with a name server, web servers
-// and an echo of datagrams. As root it is run as it is; as an ordinary user it gets a tun node of mode 0666 in a mount
-// namespace of its own, and the checkout and Node where that user may read them.
+// A world for `namegate exec`: a host that calls it, and behind its default route a host with a name server, web servers and an echo of
+// datagrams. Root runs `exec` directly. An ordinary user gets a tun node of mode 0666 in a mount namespace of its own, and a checkout and
+// Node.js that this user can read.
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -18,21 +18,21 @@ export const SHOP = { name: 'www.shop.test', address4: '198.18.40.1', address6: 
 export const BANK = { name: 'www.bank.test', address4: '198.18.50.1', address6: '2001:db8:80::2' }
 export const UNLEARNED_4 = '198.18.66.6'
 export const UNLEARNED_6 = '2001:db8:66::6'
-/** Its addresses are private ones. */
+/** A host with private addresses. */
 export const PRIVATE = {
   name: 'private.shop.test',
   address4: '10.66.7.1',
   address6: 'fd66:7::1',
 }
-/** Lives for a second. */
+/** A name with a TTL of one second. */
 export const BRIEF = { name: 'brief.shop.test', address4: '198.18.41.1' }
-/** Its address is the caller's. */
+/** A name with the caller's address. */
 export const GUARDED = 'guarded.shop.test'
 
 const WORLD_4 = '198.18.1.1'
 const WORLD_6 = '2001:db8:1::1'
 const CALLER_6 = '2001:db8:1::2'
-/** A number that no account has. */
+/** A user number without an account. */
 const USER = '47053'
 const LIMIT_MS = 60_000
 
@@ -48,7 +48,7 @@ const ZONES = {
 
 export type Who = 'root' | 'user'
 
-/** Why it cannot be used, or undefined. */
+/** The reason why the lab cannot be used here, or undefined. */
 export function canUseExecLab(): string | undefined {
   return canUseLab()
 }
@@ -58,7 +58,7 @@ export interface ExecRun {
   /** Options and command of `namegate exec`. */
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
-  /** Of a user: shell commands as root, in the mount namespace that only this run has. */
+  /** For a user: shell commands as root, in the mount namespace of this run. */
   readonly prepare?: string
   /** The working folder; default: the checkout. */
   readonly folder?: string
@@ -69,7 +69,7 @@ export class ExecLab {
   readonly world: Host
   readonly folder: string
   readonly #lab = new Lab()
-  /** The folder that bin/namegate is in. */
+  /** The folder of bin/namegate. */
   readonly #program: string
 
   private constructor(program: string) {
@@ -100,12 +100,12 @@ export class ExecLab {
     )
   }
 
-  /** Without servers. */
+  /** Opens the lab without servers. */
   static bare(program = process.cwd()): ExecLab {
     return new ExecLab(program)
   }
 
-  /** With its servers up. */
+  /** Opens the lab and starts its servers. */
   static async open(): Promise<ExecLab> {
     const lab = new ExecLab(process.cwd())
     try {
@@ -137,7 +137,7 @@ export class ExecLab {
     return host.start(process.execPath, programArgs(path, ...args))
   }
 
-  /** A C program of test/support, compiled where everybody may run it. */
+  /** Compiles a C program of test/support to a place where every user can run it. */
   compile(source: string): string {
     const program = join(this.folder, source.replace(/\.c$/, ''))
     const file = `test/support/programs/${source}`
@@ -145,13 +145,13 @@ export class ExecLab {
     return program
   }
 
-  /** `namegate exec` to its end, asking the world's name server. */
+  /** Runs `namegate exec` to its end. It asks the world's name server. */
   async exec({ who, args, env = {}, prepare, folder }: ExecRun): Promise<Output> {
     const { command, rest } = this.commandOf(who, args, prepare, folder)
     return await this.caller.run(command, rest, { env, limitMs: LIMIT_MS })
   }
 
-  /** The same, still running. */
+  /** Starts `namegate exec` and returns at once. */
   start({ who, args, env = {}, prepare, folder }: ExecRun): LabProcess {
     const { command, rest } = this.commandOf(who, args, prepare, folder)
     return this.caller.start(command, rest, { env })
@@ -164,7 +164,7 @@ export class ExecLab {
     folder = '.',
   ): { command: string; rest: readonly string[] } {
     const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
-    // What setup.sh has compiled, else the sources: bin/namegate knows.
+    // bin/namegate runs what setup.sh has compiled, otherwise the sources.
     const program = `${this.#program}/bin/namegate`
     if (who === 'root' && folder === '.') return { command: program, rest: options }
     if (who === 'root') {

@@ -1,4 +1,4 @@
-// Four pods, namegate in front of two name servers, each a process that can be killed, stopped, made slow or wrong.
+// Four pods, and namegate in front of two name servers. Each server is a process that can be killed, stopped, slowed or made wrong.
 
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -50,7 +50,7 @@ export class FailoverLab {
     await this.namegate.start()
   }
 
-  /** The server of that number in another behaviour; the old one is killed before. */
+  /** Kills a server and starts it again with another behaviour. */
   async serve(number: number, options: { rcode?: number; delayMs?: number } = {}): Promise<void> {
     this.signal(number, 'SIGCONT')
     this.signal(number, 'SIGKILL')
@@ -67,7 +67,7 @@ export class FailoverLab {
     return await this.tool.load(clients, rate, seconds)
   }
 
-  /** Load during which something happens; also how long after it queries were still slower than 20 ms. */
+  /** Runs load while something happens. Also returns how long after it queries were still slower than 20 ms. */
   async loadWith(
     rate: number,
     seconds: number,
@@ -87,7 +87,7 @@ export class FailoverLab {
     return (JSON.parse(text) as { upstreams: UpstreamStatus[] }).upstreams
   }
 
-  /** Waits until `check` holds of the upstreams' states. */
+  /** Waits until `check` accepts the upstreams' states. */
   async until(
     check: (states: readonly UpstreamStatus[]) => boolean,
     limitMs = 20_000,

@@ -1,5 +1,5 @@
-// A lab whose node runs namegate, and a pod whose client connects as soon as it has an answer: every name it asks for is new
-// and gets the zone's next address.
+// A lab whose node runs namegate, and a pod whose client connects as soon as it has an answer. Each name it asks is new and gets the
+// zone's next address.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -30,7 +30,7 @@ export class FirstPacketLab {
   readonly lab: PodLab = podLab()
   readonly folder = mkdtempSync(join(tmpdir(), 'namegate-first-packet-'))
   readonly namegate: Namegate
-  /** Names asked so far. */
+  /** Number of names asked so far. */
   #asked = 0
 
   constructor(options: Partial<NamegateOptions> = {}) {
@@ -64,18 +64,18 @@ export class FirstPacketLab {
     return Array.from({ length: count }, (_, i) => addressAt(first, this.#asked + i))
   }
 
-  /** What makes the client ask for the next `count` names, `skip` behind the next one. */
+  /** The arguments that make the client ask the next `count` names, after skipping `skip` names. */
   clientArgs(family: 4 | 6, count: number, waitMs: number, skip = 0): string[] {
     const resolver = family === 4 ? this.pod.gateway4 : this.pod.gateway6
     return [resolver, family, this.#asked + skip, count, 'fresh.test', waitMs].map(String)
   }
 
-  /** The next names were asked. */
+  /** Records that the next names were asked. */
   passed(count: number): void {
     this.#asked += count
   }
 
-  /** Asks for the next names, in so many clients at once. */
+  /** Asks for the next names, with several clients at once. */
   async ask(family: 4 | 6, count: number, waitMs = 0, clients = 1): Promise<Attempt[]> {
     const coming = this.coming(family, count)
     const each = count / clients

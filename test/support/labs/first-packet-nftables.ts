@@ -25,14 +25,14 @@ export class Run extends FirstPacketLab {
     }
   }
 
-  /** `NOERROR`, `SERVFAIL`: what an answer to the pod says. */
+  /** The status of an answer to the pod: `NOERROR`, `SERVFAIL`. */
   async statusOf(name: string): Promise<string> {
     const args = [`@${this.pod.gateway4}`, '+tries=1', '+timeout=8', name]
     const { stdout } = await this.pod.host.run('dig', args)
     return /status: (\w+)/.exec(stdout)?.[1] ?? 'none'
   }
 
-  /** Ends the daemon; what became of answers. */
+  /** Ends the daemon. Returns its counters of answers. */
   async counters(): Promise<Record<string, number>> {
     await this.namegate.stop()
     const [line = '{}'] = /^\{.*\}$/m.exec(this.namegate.daemon.stdout) ?? []

@@ -1,22 +1,22 @@
-// What somebody else can do to the table `inet namegate`, as text for nft: every set and map, chains, rules and the table itself,
-// each added to, taken from and changed; and how what is there reads, without what changes by itself.
+// The changes that a foreign program can make to the table `inet namegate`, as text for nft: add to, remove from and change every set and
+// map, chains, rules and the table itself. Also reads the table as text, without the parts that change by themselves.
 
 import type { Host } from './lab.ts'
 
 export interface ForeignChange {
   readonly title: string
-  /** Makes the text from what is there. */
+  /** Makes the text from the present table. */
   readonly script: (table: ForeignTable) => Promise<string>
-  /** What the log calls it. */
+  /** The name in the log. */
   readonly named: string
-  /** Object as nft lists it, e.g. `set sources4`; undefined: everything but elements. */
+  /** Object as nft lists it, e.g. `set sources4`. Undefined: everything except elements. */
   readonly object?: string
-  /** Of a map that is too long to be listed: the key that is touched. */
+  /** For a map that is too long to be listed: the key that is changed. */
   readonly key?: (table: ForeignTable) => Promise<string>
 }
 
 const TABLE = 'inet namegate'
-/** An element that is not there, and the data that an element is changed to, by set. */
+/** By set: a missing element, and the data to which an element is changed. */
 const ADDED: Readonly<Record<string, string>> = {
   written: '0x7 . 0x8 . 0x9 . 0x0',
   hooks_in: '"lo" : 0x0 . 0x7',
@@ -57,7 +57,7 @@ const ADDED: Readonly<Record<string, string>> = {
   verdicts_out4: '0x77 . 0x77 . 0x77 : accept',
   verdicts_out6: '0x77 . 0x77 . 0x77 : accept',
 }
-/** Sets that have elements in the lab, with other data for those that are maps. */
+/** Sets that have elements in the lab. Maps also have other data for their elements. */
 const HELD: Readonly<Record<string, string | undefined>> = {
   written: undefined,
   hooks_in: '0x0 . 0x66',
@@ -100,7 +100,7 @@ export class ForeignTable {
   readonly #host: Host
   readonly #learned: readonly string[]
 
-  /** `learned`: addresses that were learned, of which each change takes another. */
+  /** `learned`: learned addresses, a different one for each change. */
   constructor(host: Host, learned: readonly string[]) {
     this.#host = host
     this.#learned = learned
@@ -117,14 +117,14 @@ export class ForeignTable {
     return `0x0 . ${this.#learned[i % this.#learned.length] ?? ''}`
   }
 
-  /** An element as it reads; empty when there is none. */
+  /** The text of an element; empty if it is missing. */
   async get(name: string, key: string): Promise<string> {
     const args = ['get', 'element', ...TABLE.split(' '), name, `{ ${key} }`]
     const { stdout } = await this.#host.run('nft', args)
     return /elements = \{ (.*?) \}/s.exec(stdout)?.[1] ?? ''
   }
 
-  /** The elements of a set, each in one line, in order, without what changes by itself. */
+  /** The elements of a set in order, one per line, without the parts that change by themselves. */
   async elements(name: string): Promise<readonly string[]> {
     const kind = MAPS.test(name) ? 'map' : 'set'
     const text = await this.nft('list', kind, ...TABLE.split(' '), name).catch(() => '')
@@ -143,7 +143,7 @@ export class ForeignTable {
   }
 }
 
-/** Times run down; one that was set to many hours is another. */
+/** Replaces times that run down. A time of many hours gets another word. */
 function forLong(_: string, left: string): string {
   return /[hd]/.test(left) ? ' for long' : ''
 }
@@ -159,7 +159,7 @@ function* elementChanges(): Iterable<ForeignChange> {
     const first = async (table: ForeignTable): Promise<string> => {
       const all = await table.elements(name)
       const keys = all.filter((each) => !each.startsWith('*')).map((each) => each.split(' : ')[0])
-      // Of ranges nft can't name one that is a single address.
+      // nft cannot name a range that is a single address.
       const key = keys.find((each) => RANGES.test(each ?? '')) ?? keys[0]
       if (key === undefined) throw new Error(`the lab has no element in ${name}`)
       return key
@@ -217,7 +217,7 @@ function* exactChanges(): Iterable<ForeignChange> {
   }
 }
 
-/** Every change, in an order in which each finds what it wants. */
+/** Every change, in an order in which each finds its target. */
 export function foreignChanges(): readonly ForeignChange[] {
   return [
     ...exactChanges(),

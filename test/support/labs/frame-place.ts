@@ -1,5 +1,5 @@
-// Interfaces before the real rules of a network namespace of this process: a frame is put there as it would come (inject.c), and
-// a table of the test, behind namegate's, counts what came out. Made once for a process; everything goes with it.
+// Interfaces in front of the real rules of a network namespace of this process. inject.c puts a frame on an interface as if it arrived,
+// and a table of the test after namegate's counts the frames that pass. Made once per process, and removed at its end.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
@@ -24,10 +24,10 @@ import { ethernet as frameOf } from '../packets.ts'
 
 const SOURCE = fileURLToPath(new URL('../programs/inject.c', import.meta.url))
 export const FRAME_INTERFACES = 3
-/** What frames of the test support are addressed to, and who sends them. */
+/** Destination and source of frames of the test support. */
 const HERE = '02:00:00:00:00:01'
 const THERE = '02:00:00:00:00:02'
-/** The kernel looks at none that is not of Ethernet and IPv4. */
+/** The kernel looks only at frames of Ethernet and IPv4. */
 const ARP = frameOf(0x0806, Uint8Array.of(0, 1, 8, 0, 6, 4, 0, 1, ...new Uint8Array(20)))
 const MARKERS_MAX_MS = 10_000
 const SETTINGS: readonly (readonly [name: string, value: string])[] = [
@@ -42,7 +42,7 @@ const SETTINGS: readonly (readonly [name: string, value: string])[] = [
   ['net/netfilter/nf_conntrack_checksum', '0'],
 ]
 
-/** Counts what reaches the namespace, and what namegate's rules (priority -160) let through. */
+/** Counts the packets that reach the namespace, and those that namegate's rules (priority -160) pass. */
 const RULES = `
 table inet bench {
   counter marker { }
@@ -94,7 +94,7 @@ export class FramePlace {
     this.#socket = new Socket(loadNetlink(), () => undefined)
   }
 
-  /** Interface 0: nobody's, which is closed as a hook without an endpoint. */
+  /** Interface 0 stands for no interface. It is closed, like a hook without an endpoint. */
   judge(number: number, direction: Direction, frame: Uint8Array): 'pass' | 'drop' {
     if (number === 0) return 'drop'
     if (direction === 'to') {
@@ -108,12 +108,12 @@ export class FramePlace {
     for (;;) {
       const { marker, passed } = this.#counts()
       if (marker > before.marker) return passed > before.passed ? 'pass' : 'drop'
-      assert.ok(Date.now() < late, 'the marker behind the frame was counted')
+      assert.ok(Date.now() < late, 'the marker after the frame was counted')
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0.05)
     }
   }
 
-  /** Connections of one bench are none of the next. */
+  /** Removes all connections, so that the next bench has none of this one. */
   forgetFlows(): void {
     const opened = openConntrack()
     if (opened.kind !== 'open') return

@@ -1,4 +1,4 @@
-// What the tests of hooks share: two applications with a name each, commands in a host, and a wait that is timed.
+// Shared parts of the tests of hooks: two applications with a name each, commands in a host, and a timed wait.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Host } from './lab.ts'
@@ -22,7 +22,7 @@ spec:
 `
 }
 
-/** Asking and reaching the names under a suffix, nothing else. */
+/** A policy that lets an application ask and reach the names under a suffix, and nothing else. */
 export function mkNames(app: string, suffix: string): string {
   const dns = `toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '*.${suffix}' }] } }]`
   return mkPolicy(app, `{ ${dns} }, { toFQDNs: [{ matchPattern: '*.${suffix}' }] }`)

@@ -1,4 +1,4 @@
-// Interception in a lab: tools that work inside a host, and what a host's rules, routing and settings look like
+// Interception in a lab: tools that work inside a host, and a host's rules, routing and settings before and after.
 // before and after.
 
 import { spawnSync } from 'node:child_process'
@@ -25,7 +25,7 @@ export function runIn(
   return { code: status ?? -1, stdout, stderr }
 }
 
-/** What a command inside a host prints; throws when it fails. */
+/** The output of a command inside a host. Throws if the command fails. */
 export function outputIn(host: Host, ...command: readonly string[]): string {
   const { code, stdout, stderr } = runIn(host, command)
   if (code !== 0) throw new Error(`${command.join(' ')}: ${stderr}`)
@@ -43,7 +43,7 @@ export function snapshot(host: Host): readonly string[] {
   ].flatMap((text) => text.split('\n'))
 }
 
-/** The network settings of a host, as lines. Left out: what changes by itself. */
+/** The network settings of a host as lines, without those that change by themselves. */
 export function settings(host: Host): readonly string[] {
   const lines = runIn(host, ['sysctl', '-a', '-r', '^net\\.']).stdout.split('\n')
   return lines.filter((line) => !/nf_conntrack_count|\.stable_secret|random_/.test(line))

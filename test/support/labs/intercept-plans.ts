@@ -1,4 +1,4 @@
-// Plans for tests, from config texts as a person writes them.
+// Plans for tests, from configuration texts.
 
 import { parseConfig } from '../../../src/config/load.ts'
 import { makePlan, type InterceptPlan, type PlanOptions } from '../../../src/intercept/plan.ts'

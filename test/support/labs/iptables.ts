@@ -1,5 +1,5 @@
-// The text of `intercept show --iptables` put in and taken out as a person would: restored for both families, and its
-// comments run as the commands that they are.
+// Installs and removes the text of `intercept show --iptables` by hand: restores it for both families, and runs the commands in its
+// comments.
 
 import assert from 'node:assert/strict'
 import { outputIn, runIn } from './intercept-lab.ts'
@@ -8,7 +8,7 @@ import type { Namegate } from './lab-namegate.ts'
 
 const RESTORE = ['iptables-restore', 'ip6tables-restore']
 
-/** Loads the text in a host; gives it. */
+/** Loads the text in a host, and returns it. */
 export async function loadText(namegate: Namegate, host: Host): Promise<string> {
   const { code, stdout, stderr } = await namegate.run('intercept', 'show', '--iptables')
   assert.equal(code, 0, stderr)
@@ -21,7 +21,7 @@ export async function loadText(namegate: Namegate, host: Host): Promise<string> 
   return stdout
 }
 
-/** Runs the commands that the text names for that, and lets go of the flows. */
+/** Runs the removal commands in the text, and closes the connection table. */
 export function unloadText(text: string, host: Host): void {
   for (const [, line = ''] of text.matchAll(/^# {3}(ip.*)$/gm)) {
     for (const command of line.split('; ')) {

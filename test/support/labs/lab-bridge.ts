@@ -3,7 +3,7 @@
 //   pod1 eth0 <-- veth --> veth1 \
 //   pod2 eth0 <-- veth --> veth2 - br0 - node - wan0 <-- veth --> eth0 internet
 //
-// All pods are in one subnet, so they reach each other without the node. The internet is that of lab-pod.ts.
+// All pods are in one subnet, so they reach each other without the node. lab-pod.ts describes the internet.
 
 import { Lab, type Host } from './lab.ts'
 import { addInternet } from './lab-pod.ts'

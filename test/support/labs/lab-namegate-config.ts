@@ -1,10 +1,10 @@
-// What the configuration file of namegate in a lab says: explicit listeners on the gateways of the pods, the lab's name server,
-// eBPF under pins of its own, everything in one folder; or what a test has in the place of these.
+// The configuration file of namegate in a lab: explicit listeners on the gateways of the pods, the lab's name server, eBPF under its own
+// pins, everything in one folder. A test can replace each part.
 
 import type { Host } from './lab.ts'
 import { DNS_4 } from './lab-pod.ts'
 
-/** Where it runs, and the pods that it serves; a PodLab is one. */
+/** The host that runs namegate, and the pods that it serves. A PodLab is one. */
 export interface NamegateHosts {
   readonly node: Host
   readonly pods: readonly {
@@ -19,15 +19,15 @@ export interface NamegateOptions {
   readonly policies: Readonly<Record<string, string>>
   /** Items of the endpoints file, e.g. `{ name: pod1, addresses: [10.20.1.2], labels: { app: a }, interface: lxc1 }`. */
   readonly endpoints: readonly string[]
-  /** Where it listens, in explicit mode on port 53; default: every pod's gateways. */
+  /** Addresses of the explicit listeners on port 53; default: every pod's gateways. */
   readonly listeners?: readonly string[]
-  /** Other listeners than those, as items of `listeners`. */
+  /** Other listeners in place of those, as items of `listeners`. */
   readonly listenerItems?: readonly string[]
-  /** Default: eBPF with pins of its own. */
+  /** Default: eBPF with its own pins. */
   readonly datapath?: string
   /** More lines of the config file. */
   readonly config?: string
-  /** `ADDRESS:PORT` of the upstream; default the lab's name server. */
+  /** `ADDRESS:PORT` of the upstream; default: the lab's name server. */
   readonly upstream?: string
 }
 

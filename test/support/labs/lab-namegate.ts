@@ -1,6 +1,6 @@
-// namegate inside a lab's node, for kernel tests: a folder with its configuration, pins of its own, the daemon as a
-// process of its own, commands against it, and the kernel's maps read back by their pins. `close` removes all of it.
-// The maps are read through the pins only, so everything here also works while the daemon is stopped or dead.
+// namegate inside a lab's node, for kernel tests: a folder with its configuration, its own pins, the daemon as a process, commands, and
+// the kernel's maps, read by their pins. `close` removes all of it.
+// The maps are read only through the pins, so everything here also works while the daemon is stopped or killed.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -29,15 +29,15 @@ const HELD = fileURLToPath(new URL('../nodes/held-daemon.ts', import.meta.url))
 const BPFFS = '/sys/fs/bpf'
 
 export interface StartOptions {
-  /** Test-only: how long the datapath's writer is stalled, and whether answers wait for it (held-daemon.ts). */
+  /** Only for tests: the delays of the datapath's writer, and whether answers wait for it (held-daemon.ts). */
   readonly writer?: { readonly stalledMs: readonly number[]; readonly isHeld: boolean }
   /** Interfaces of the node that must carry the programs before `start` returns; default: every pod's. */
   readonly attached?: readonly string[]
-  /** Another version's program; default: this one's. */
+  /** The program of another version; default: of this one. */
   readonly command?: string
 }
 
-/** Why the eBPF datapath cannot be tried here, or undefined when it can. */
+/** The reason why the eBPF datapath cannot be used here, or undefined. */
 export function canUseNamegate(): string | undefined {
   const lab = canUseLab()
   if (lab !== undefined) return lab
@@ -65,7 +65,7 @@ export class Namegate {
     this.writeConfig(options)
   }
 
-  /** The daemon's process id; 0 when it was not started. */
+  /** The daemon's process id; 0 before its start. */
   get pid(): number {
     return this.#daemon?.pid ?? 0
   }
@@ -79,7 +79,7 @@ export class Namegate {
     return join(this.folder, 'namegate.yaml')
   }
 
-  /** Writes the files anew. */
+  /** Writes the files again. */
   writeConfig(options: NamegateOptions): void {
     this.writePolicies(options.policies)
     const endpoints = options.endpoints.map((item) => `  - ${item}\n`).join('')
@@ -90,7 +90,7 @@ export class Namegate {
     writeFileSync(this.configFile, configText(this.#lab, this, options))
   }
 
-  /** Replaces the policy files by these. */
+  /** Replaces the policy files. */
   writePolicies(policies: Readonly<Record<string, string>>): void {
     const folder = join(this.folder, 'policies')
     rmSync(folder, { recursive: true, force: true })
@@ -119,7 +119,7 @@ export class Namegate {
     }
   }
 
-  /** Starts the daemon and waits for nothing. */
+  /** Starts the daemon without waiting. */
   launch(command: string): void {
     const args = ['run', '--config', this.configFile]
     this.#daemon = this.#lab.node.start(command, args, { env: { NO_COLOR: '1' } })
@@ -139,7 +139,7 @@ export class Namegate {
     }
   }
 
-  /** Whether the filters that judge and follow are on an interface of the node. */
+  /** Whether an interface of the node has the filters that judge and follow. */
   isAttached(name: string): boolean {
     const show = (side: string): string =>
       execFileSync('nsenter', [...this.#net, 'tc', 'filter', 'show', 'dev', name, side], {
@@ -160,26 +160,26 @@ export class Namegate {
     })
   }
 
-  /** What a reading command prints as JSON, e.g. `json('get', 'endpoints')`. */
+  /** The JSON output of a reading command, e.g. `json('get', 'endpoints')`. */
   async json(...args: readonly string[]): Promise<unknown> {
     const { stdout, stderr, code } = await this.run(...args, '-o', 'json')
     if (stdout === '') throw new Error(`namegate ${args.join(' ')}: exit ${code}\n${stderr}`)
     return JSON.parse(stdout)
   }
 
-  /** What the daemon's admin socket says of it. A command would take time from a daemon that starts. */
+  /** The status from the daemon's admin socket. A command would take processor time from a starting daemon. */
   async status(): Promise<Readonly<Record<string, unknown>>> {
     const { text } = await http({ socketPath: join(this.folder, 'admin.sock') }, '/v1/status')
     return JSON.parse(text) as Readonly<Record<string, unknown>>
   }
 
-  /** SIGKILL to the daemon itself; the kernel's maps and programs stay. */
+  /** Sends SIGKILL to the daemon itself. The kernel's maps and programs stay. */
   async kill(): Promise<void> {
     this.daemon.kill('SIGKILL')
     await this.daemon.ended(5000)
   }
 
-  /** An orderly stop, which leaves the kernel enforcing. */
+  /** Stops the daemon in order. The kernel continues to enforce. */
   async stop(): Promise<void> {
     await this.#daemon?.stop()
   }
@@ -189,7 +189,7 @@ export class Namegate {
     return join(pinDirectory(this.pinPath), map)
   }
 
-  /** Everything that the kernel's maps hold, read through the pins. */
+  /** All contents of the kernel's maps, read through the pins. */
   dump(): DatapathDump {
     const bpf = loadBpf()
     const fds: Record<string, number> = {}
@@ -231,14 +231,14 @@ export class Namegate {
     return values.reduce((sum, { value }) => sum + numberOf(value), 0)
   }
 
-  /** `bpftool -j ARGS`, parsed; undefined when it printed nothing. Throws when it fails. */
+  /** `bpftool -j ARGS`, parsed. Undefined if it printed nothing. Throws if it fails. */
   async bpftool(...args: readonly string[]): Promise<unknown> {
     const { code, stdout, stderr } = await run('bpftool', ['-j', ...args])
     if (code !== 0) throw new Error(`bpftool ${args.join(' ')}: ${stdout}${stderr}`)
     return stdout.trim() === '' ? undefined : JSON.parse(stdout)
   }
 
-  /** Ends the daemon, then removes its pins (and with them what is attached to cgroups) and its folder. */
+  /** Ends the daemon, then removes its folder and its pins, and so also the programs on cgroups. */
   async close(): Promise<void> {
     await this.#daemon?.stop()
     this.closeNow()

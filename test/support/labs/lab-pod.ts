@@ -3,8 +3,8 @@
 //   pod1 eth0 <-- veth --> lxc1 \
 //   pod2 eth0 <-- veth --> lxc2 - node - wan0 <-- veth --> eth0 internet
 //
-// namegate runs in `node`, which forwards. The internet has a name server (DNS_4, DNS_6), a second one that nobody
-// is meant to ask (OTHER_DNS_4), and web servers on every address of WEB_4 and WEB_6 (AnyIP: local routes).
+// namegate runs in `node`, which forwards. The internet has a name server (DNS_4, DNS_6), a second one that no client should ask
+// (OTHER_DNS_4), and web servers on every address of WEB_4 and WEB_6 (AnyIP: local routes).
 
 import { fileURLToPath } from 'node:url'
 import { Lab, type Host } from './lab.ts'
@@ -15,7 +15,7 @@ import { programArgs } from './program.ts'
 export const DNS_4 = '192.0.2.53'
 export const DNS_6 = '2001:db8:53::53'
 export const OTHER_DNS_4 = '192.0.2.54'
-/** Every address in here answers on the web server's ports. */
+/** Every address of this prefix answers on the web server's ports. */
 export const WEB_4 = '198.18.0.0/15'
 export const WEB_6 = '2001:db8:80::/48'
 
@@ -25,7 +25,7 @@ export interface Pod {
   readonly interface: string
   readonly address4: string
   readonly address6: string
-  /** The node's address as this pod sees it: where namegate listens in explicit mode. */
+  /** The node's address for this pod. namegate listens there in explicit mode. */
   readonly gateway4: string
   readonly gateway6: string
 }
@@ -104,7 +104,7 @@ function addPod(lab: Lab, node: Host, number: number): Pod {
   return pod
 }
 
-/** A helper of this folder as a process of its own inside a host; each prints `ready` once it serves. */
+/** Starts a helper of this folder as a process inside a host. Each helper prints `ready` once it serves. */
 export async function startHelper(
   host: Host,
   file: string,
@@ -115,7 +115,7 @@ export async function startHelper(
   return helper
 }
 
-/** The same without waiting. */
+/** Starts a helper without waiting. */
 export function startHelperNow(host: Host, file: string, args: readonly string[]): LabProcess {
   const path = fileURLToPath(new URL(`../peers/${file}`, import.meta.url))
   return host.start(process.execPath, programArgs(path, ...args))

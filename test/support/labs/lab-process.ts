@@ -1,5 +1,5 @@
-// A process that a test or the demo started: its output is kept, it can be waited for, and it is stopped with
-// what it is owed (SIGTERM, then SIGKILL). Used inside network namespaces by lab.ts and without any by others.
+// A process that a test or the demo started. Keeps its output, waits for it, and stops it (SIGTERM, then SIGKILL). lab.ts uses it inside
+// network namespaces, others without one.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Output {
-  /** 128 + signal number is not imitated: a signal gives -1. */
+  /** A signal gives -1, and not 128 + its number. */
   readonly code: number
   readonly stdout: string
   readonly stderr: string
@@ -19,12 +19,12 @@ export interface SpawnOptions {
 }
 
 export class LabProcess {
-  /** What was started, for messages. */
+  /** The command, for messages. */
   readonly title: string
   stdout = ''
   stderr = ''
   readonly #child: ChildProcess
-  /** Whether it has ended and all that it said is here. */
+  /** Whether it has ended and all its output is here. */
   #isClosed = false
 
   constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
@@ -40,7 +40,7 @@ export class LabProcess {
     this.#child.on('error', (error) => (this.stderr += `${error.message}\n`))
   }
 
-  /** 0 when it could not be started. */
+  /** 0 if it could not be started. */
   get pid(): number {
     return this.#child.pid ?? 0
   }
@@ -49,7 +49,7 @@ export class LabProcess {
     return this.pid !== 0 && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
-  /** Waits for the end; undefined when it still runs after `limitMs`. */
+  /** Waits for the end. Undefined if it still runs after `limitMs`. */
   async ended(limitMs: number): Promise<Output | undefined> {
     if (this.pid !== 0 && !this.#isClosed) {
       const limit = AbortSignal.timeout(limitMs)
@@ -59,7 +59,7 @@ export class LabProcess {
     return { code: this.#child.exitCode ?? -1, stdout: this.stdout, stderr: this.stderr }
   }
 
-  /** Polls until `check` gives something; throws with the output when the process ends or time runs out. */
+  /** Polls until `check` returns a value. Throws with the output if the process ends or time runs out. */
   async until<T>(check: () => T | undefined, what: string, limitMs = 30_000): Promise<T> {
     const deadline = performance.now() + limitMs
     for (;;) {
@@ -73,13 +73,13 @@ export class LabProcess {
     }
   }
 
-  /** Until stdout or stderr matches. */
+  /** Waits until stdout or stderr matches. */
   async untilOutput(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray> {
     const check = () => pattern.exec(this.stdout) ?? pattern.exec(this.stderr) ?? undefined
     return await this.until(check, `expected ${String(pattern)}`, limitMs)
   }
 
-  /** Until some process in this one's network namespace listens on the port (UDP: is bound to it). */
+  /** Waits until a process in this one's network namespace listens on the port (UDP: is bound to it). */
   async untilListening(protocol: 'tcp' | 'udp', port: number, limitMs?: number): Promise<void> {
     const check = () => (listensOn(this.pid, protocol, port) ? true : undefined)
     await this.until(check, `expected ${protocol} port ${port}`, limitMs)
@@ -89,7 +89,7 @@ export class LabProcess {
     if (this.running) this.#child.kill(signal)
   }
 
-  /** SIGTERM, after two seconds SIGKILL; returns when it has ended. */
+  /** Sends SIGTERM, and SIGKILL after two seconds. Returns after the end. */
   async stop(): Promise<void> {
     this.kill('SIGTERM')
     if ((await this.ended(2000)) !== undefined) return
@@ -98,7 +98,7 @@ export class LabProcess {
   }
 }
 
-/** Runs a command to its end; killed, with code -1, after `limitMs`. */
+/** Runs a command to its end. Kills it after `limitMs`, with code -1. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -112,7 +112,7 @@ export async function run(
   return { code: -1, stdout: child.stdout, stderr: `${child.stderr}ended after its time limit\n` }
 }
 
-/** Looks into /proc/PID/net, which shows the sockets of that process's network namespace. */
+/** Reads /proc/PID/net, which shows the sockets of that process's network namespace. */
 function listensOn(pid: number, protocol: 'tcp' | 'udp', port: number): boolean {
   const hex = port.toString(16).toUpperCase().padStart(4, '0')
   const state = protocol === 'tcp' ? '0A' : '07'

@@ -1,6 +1,6 @@
-// Hosts made from network namespaces, for kernel tests and the demo. A lab makes namespaces and the veth pairs between
-// them, runs commands inside, and removes all of it: on close, when the process ends in any way it can notice,
-// and, for runs that were killed, at the start of the next lab. The machine's own network is never touched.
+// Hosts made from network namespaces, for kernel tests and the demo. A lab makes namespaces and the veth pairs between them, runs commands
+// inside, and removes all of it: at `close`, at every end of the process that it can notice, and for killed runs at the start of the next
+// lab. The machine's own network stays unchanged.
 // Commands enter by `nsenter --net`, not `ip netns exec`, which would hide bpffs and cgroup2 behind a new /sys.
 
 import { execFileSync } from 'node:child_process'
@@ -8,9 +8,9 @@ import { existsSync, readdirSync } from 'node:fs'
 import { LabProcess, run, type Output, type SpawnOptions } from './lab-process.ts'
 
 const NAMESPACES = '/run/netns'
-/** `ng-<pid of the maker>-<host>`; the pid tells leftovers from labs in use. */
+/** `ng-<pid of the maker>-<host>`. The pid tells leftovers from labs in use. */
 const NAME = /^ng-(\d+)-/
-/** Local addresses must be usable at once: no duplicate address detection; and no filter on the reverse path. */
+/** Makes local addresses usable at once, without duplicate address detection, and turns off the reverse path filter. */
 const SYSCTLS = [
   'net.ipv4.conf.all.rp_filter=0',
   'net.ipv4.conf.default.rp_filter=0',
@@ -23,7 +23,7 @@ const SYSCTLS = [
 
 const open = new Set<Lab>()
 
-/** Why labs cannot be used here, or undefined when they can. Cheap after the first call. */
+/** The reason why labs cannot be used here, or undefined. Cheap after the first call. */
 export function canUseLab(): string | undefined {
   refusal ??= { reason: findRefusal() }
   return refusal.reason
@@ -48,7 +48,7 @@ function firstLine(text: string): string {
   return text.split('\n').find((line) => line.trim() !== '') ?? ''
 }
 
-/** `ip ARGS`; throws with its message. */
+/** `ip ARGS`. Throws its message. */
 function ip(...args: readonly string[]): string {
   return ipWithInput('', ...args)
 }
@@ -57,7 +57,7 @@ function ipWithInput(input: string, ...args: readonly string[]): string {
   return execFileSync('ip', args, { input, encoding: 'utf8', stdio: 'pipe' })
 }
 
-/** One network namespace and what runs in it. */
+/** One network namespace and its processes. */
 export class Host {
   readonly role: string
   readonly namespace: string
@@ -73,7 +73,7 @@ export class Host {
     return ip('-n', this.namespace, ...args)
   }
 
-  /** Several commands of `ip` inside this host, by one process; the family of an address is clear from the address. */
+  /** Several commands of `ip` inside this host, by one process. The form of an address shows its family. */
   ipBatch(...commands: readonly string[]): void {
     ipWithInput(commands.join('\n'), '-n', this.namespace, '-batch', '-')
   }
@@ -83,7 +83,7 @@ export class Host {
     execFileSync('nsenter', [this.#net, 'sysctl', '-qe', '-w', ...settings], { stdio: 'pipe' })
   }
 
-  /** Starts a process inside; it is stopped with the lab at the latest. */
+  /** Starts a process inside. The lab stops it at its end. */
   start(command: string, args: readonly string[], options: SpawnOptions = {}): LabProcess {
     const started = new LabProcess('nsenter', [this.#net, '--', command, ...args], options)
     this.#processes.push(started)
@@ -119,7 +119,7 @@ export interface End {
   readonly addresses: readonly string[]
 }
 
-/** What `ip` does to give an interface its addresses and take it up. */
+/** The commands of `ip` that give an interface its addresses and set it up. */
 function settingUp(end: End): readonly string[] {
   const addresses = end.addresses.map((address) => {
     const nodad = address.includes(':') ? ' nodad' : ''
@@ -146,20 +146,20 @@ export class Lab {
     return host
   }
 
-  /** A veth pair between two hosts, up, with its addresses usable at once. */
+  /** Makes a veth pair between two hosts and sets it up. Its addresses are usable at once. */
   link(a: End, b: End): void {
     const peer = `peer name ${b.interface} netns ${b.host.namespace}`
     a.host.ipBatch(`link add ${a.interface} type veth ${peer}`, ...settingUp(a))
     b.host.ipBatch(...settingUp(b))
   }
 
-  /** Stops what runs in the hosts and removes them. */
+  /** Stops the processes in the hosts and removes the hosts. */
   async close(): Promise<void> {
     await Promise.all(this.hosts.map(async (host) => await host.stopAll()))
     this.closeNow()
   }
 
-  /** The same without waiting, for the end of the process. */
+  /** Closes without waiting, for the end of the process. */
   closeNow(): void {
     for (const host of this.hosts) {
       host.killAll()
@@ -170,7 +170,7 @@ export class Lab {
   }
 }
 
-/** Kills what still runs in the namespace, then removes it; its interfaces go with it. */
+/** Kills the processes in the namespace, then removes it with its interfaces. */
 function removeNamespace(namespace: string): void {
   if (!existsSync(`${NAMESPACES}/${namespace}`)) return
   try {
@@ -178,7 +178,7 @@ function removeNamespace(namespace: string): void {
       killHard(Number(pid))
     ip('netns', 'del', namespace)
   } catch {
-    // Another lab's sweep was faster.
+    // Another lab has already removed it.
   }
 }
 
@@ -186,7 +186,7 @@ function killHard(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }
 
@@ -200,7 +200,7 @@ function sweepDeadLabs(): void {
 
 let watching = false
 
-/** `exit` covers errors and normal ends; a signal is turned into an exit. */
+/** `exit` covers errors and normal ends. A signal becomes an exit. */
 function watchForTheEnd(): void {
   if (watching) return
   watching = true

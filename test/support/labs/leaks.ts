@@ -1,11 +1,11 @@
-// Counts what comes to a host from pods and was to go through namegate: queries and DNS over TLS or QUIC that
-// somebody else than the node sent. Answers are not kept from going out, so a leak is also an answer.
+// Counts packets from pods at a host that should have passed through namegate: queries, and DNS over TLS or QUIC, that another sender than
+// the node sent. The host answers them, so a leak also gives an answer.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { outputIn, runIn } from './intercept-lab.ts'
 import type { Host } from './lab.ts'
 
-/** In which a socket that goes on asking asks some more times. */
+/** A socket that keeps asking asks several times in this time. */
 const LONGER_MS = 200
 
 let made = 0
@@ -14,7 +14,7 @@ export class Leaks {
   readonly #host: Host
   readonly #table: string
 
-  /** `pods`: prefixes that pods send from, forged ones included. `only`: more matches of nftables. */
+  /** `pods`: prefixes from which pods send, including forged ones. `only`: further matches of nftables. */
   constructor(host: Host, pods: readonly string[], only = '') {
     this.#host = host
     this.#table = `leaks${++made}`
@@ -39,7 +39,7 @@ export class Leaks {
     )
   }
 
-  /** Packets while `act` runs and a little longer. */
+  /** Packets while `act` runs, and a little longer. */
   async during(act: () => Promise<unknown>): Promise<number> {
     const from = this.count
     await act()

@@ -1,4 +1,4 @@
-// What deploy/kubernetes becomes by `kubectl kustomize`.
+// The objects that `kubectl kustomize` makes of deploy/kubernetes.
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,13 +14,13 @@ export interface Manifest {
   readonly value: unknown
 }
 
-/** Why the manifests cannot be built here, or undefined when they can. The kubectl of Debian 12 cannot: its kustomize is of 2019. */
+/** The reason why manifests cannot be built here, or undefined. The kubectl of Debian 12 is too old: its kustomize is of 2019. */
 export function canBuildManifests(): string | undefined {
   const { status } = spawnSync('kubectl', ['kustomize', `${FOLDER}/overlays/audit-first`])
   return status === 0 ? undefined : 'kubectl 1.21 or newer is not installed'
 }
 
-/** The text of an overlay, with a component if one is named. */
+/** The text of an overlay, with a component if one is given. */
 export function overlayText(overlay: string, component?: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'ng-test-overlay-'))
   try {
@@ -46,7 +46,7 @@ export function objectOf<T>(manifests: readonly Manifest[], kind: string, shape:
   return shape.parse(manifests.find((each) => each.kind === kind)?.value)
 }
 
-/** Without the fields of an init container that goes on running. They are of Kubernetes 1.29, and the API server is of 1.20. */
+/** The text without the fields of an init container that keeps running. They need Kubernetes 1.29, and the API server is of 1.20. */
 export function withoutNewFields(text: string): string {
   const documents = parseAllDocuments(text)
   for (const document of documents) {

@@ -1,5 +1,5 @@
-// A version that there is not: this one, with the next format of state files, the next rules for labels and the next layout
-// of the eBPF maps, and it knows the ones of today. For tests of an upgrade and the way back.
+// An imaginary next version: this one, with the next format of state files, the next rules for labels and the next layout of the eBPF
+// maps. It reads today's formats. For tests of an upgrade and the way back.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { LAYOUT_VERSION, MAP_SHAPES } from '../../../src/datapath/ebpf/maps/layo
 import { FORMAT_VERSION } from '../../../src/state/files/file-format.ts'
 
 const MAPS = [...Object.keys(MAP_SHAPES), 'ng_events', 'ng_rate']
-/** File, what stands there, and what stands in its place. */
+/** File, the text in it, and the replacement. */
 const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[] = [
   [
     'datapath/ebpf/maps/layout.ts',

@@ -1,4 +1,4 @@
-// The pod of deploy/kubernetes/base as a kubelet would make it on a node, but for the image: each container is a process in the node's
+// The pod of deploy/kubernetes/base as a kubelet would make it on a node, without the image: each container is a process in the node's
 // network namespace with exactly the command, environment, capabilities, mounts and read-only root of the manifest, and with the token and
 // the authority of the cluster where a kubelet mounts them.
 
@@ -54,7 +54,7 @@ export interface NodePodOptions {
   readonly nameServer: string
 }
 
-/** The folders of a node outlive its pods: `folder` has those of the manifests. */
+/** The folders of a node, which outlive its pods. `folder` has the folders of the manifests. */
 export class NodePod {
   readonly folder = mkdtempSync(join(tmpdir(), 'ng-test-node-pod-'))
   readonly #bpffs = join('/sys/fs/bpf', basename(this.folder))
@@ -77,14 +77,14 @@ export class NodePod {
     return join(this.folder, 'run/admin.sock')
   }
 
-  /** The container of a manifest. */
+  /** Starts the container of a manifest. */
   start(manifests: readonly Manifest[]): LabProcess {
     const [first] = objectOf(manifests, 'DaemonSet', daemonSet).spec.template.spec.containers
     const [command, args] = this.#command(manifests, container.parse(first))
     return this.#options.host.start(command, args)
   }
 
-  /** The init containers of a manifest, one after the other. */
+  /** Runs the init containers of a manifest, one after the other. */
   async initialize(manifests: readonly Manifest[]): Promise<readonly Output[]> {
     const { initContainers } = objectOf(manifests, 'DaemonSet', daemonSet).spec.template.spec
     const outputs: Output[] = []

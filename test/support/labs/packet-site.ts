@@ -1,5 +1,5 @@
-// A network namespace of this process with rules and programs of namegate, an endpoint that sends random packets (random-packets.c),
-// and a watch over every way out. Each case is in a namespace of its own, which goes when the next one begins, or with the process.
+// A network namespace of this process with rules and programs of namegate, an endpoint that sends random packets (random-packets.c), and
+// a watch over every way out. Each case has a namespace of its own, which ends when the next case begins, or with the process.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -39,12 +39,12 @@ const OWN = GATEWAY.map((each) => [each, 1, 1] as const)
 export interface PacketCase {
   readonly datapath: 'ebpf' | 'nftables'
   readonly mode: 'tproxy' | 'redirect' | 'explicit'
-  /** What the endpoint is fenced at: the host side of its veth, a veth that no endpoint has yet, a port of a bridge, its own
+  /** Where the endpoint is fenced: the host side of its veth, a veth without an endpoint, a port of a bridge, its own
    *  interface, its cgroup. */
   readonly place: 'veth' | 'fence' | 'bridge' | 'inside' | 'cgroup'
 }
 
-/** What a watch saw, as random-packets.c prints it. */
+/** The counts of a watch, as random-packets.c prints them. */
 interface Seen {
   readonly open: number
   readonly ports: number
@@ -123,7 +123,7 @@ export class PacketSite {
     }
   }
 
-  /** Packets FIRST to FIRST + COUNT, the first half with a listener. */
+  /** Sends packets FIRST to FIRST + COUNT, the first half with a listener. */
   async send(seed: number, first: number, count: number): Promise<number> {
     const half = Math.floor(count / 2)
     const listening = new LabProcess(this.#program, ['listen', String(PORT)])
@@ -211,7 +211,7 @@ export class PacketSite {
     })
   }
 
-  /** This namespace is the gateway: the endpoint, and beside it another where there is a bridge, on one side, the world on the other. */
+  /** Makes this namespace the gateway: on one side the endpoint, with a second one if there is a bridge, on the other side the world. */
   #linkGateway(): void {
     const isBridge = this.#case.place === 'bridge'
     const near = isBridge ? 'br0' : 'lxc1'

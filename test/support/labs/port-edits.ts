@@ -1,6 +1,6 @@
-// The nftables datapath in the network namespace that this process was started in, with one endpoint whose policy changes again and
-// again: `port-edits.ts INTERFACE SOURCE PEER PORT EDITS`. UDP to PORT of PEER is allowed always, and beside it another port with
-// each edit. Prints `ready`; on SIGUSR2 it makes the edits and prints `edited`.
+// The nftables datapath in the network namespace of this process, with one endpoint whose policy changes again and again:
+// `port-edits.ts INTERFACE SOURCE PEER PORT EDITS`. UDP to PORT of PEER is always allowed, and beside it another port with each edit.
+// Prints `ready`. On SIGUSR2 it makes the edits and prints `edited`.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { loadNetlink, loadPosix } from '../../../src/native/native.ts'
 import { batch, commit, endpoint, LEARNED, policy, prefix, WORLD_4 } from '../../contract/bench.ts'
 
 const [name = '', source = '', peer = '', port = '', edits = ''] = process.argv.slice(2)
-/** More port sets than are in use, so that every edit makes one. */
+/** More than the port sets in use, so that every edit makes a new one. */
 const VERSIONS = 8
 const OTHER_PORTS = 8000
 

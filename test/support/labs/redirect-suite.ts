@@ -1,7 +1,7 @@
-// What REDIRECT must do on the real kernel, whoever put the rules in, as a sidecar has it: namegate runs in the pod's own network namespace and takes what
-// the pod's processes send to any server, the pod's own loopback included, but its own questions to its upstream.
-// Answers come from the asked address. Ways past it: a marked socket of another user, a socket that is kept open
-// while rules come and go, and no listener at all.
+// The behaviour of REDIRECT on the real kernel, in the place of a sidecar: namegate runs in the pod's own network namespace and takes the
+// queries of the pod's processes to any server, including the pod's own loopback, but not its own queries to its upstream. Answers come
+// from the asked address. Ways past it: a marked socket of another user, a socket that stays open while rules are added and removed,
+// and no listener at all. A variant installs the rules.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -31,7 +31,7 @@ const skip = canUseLab() ?? (isBuilt('conntrack') ? false : 'the native part is 
 
 export interface RedirectVariant {
   readonly title: string
-  /** Puts the rules in and takes them out, in the pod. */
+  /** Adds the rules in the pod, and removes them. */
   install(namegate: Namegate, pod: Host): Promise<void>
   remove(namegate: Namegate, pod: Host): Promise<void>
 }
@@ -43,7 +43,7 @@ export function redirectSuite(variant: RedirectVariant): void {
     const pod = lab.pods[0]!.host
     const folder = mkdtempSync(join(tmpdir(), 'namegate-redirect-'))
     const marked = join(folder, 'marked-query')
-    // Those of namegate itself too, which is in the pod.
+    // Also counts packets of namegate itself, which runs in the pod.
     const leaks = new Leaks(internet, ['10.20.0.0/16', 'fd20::/16'])
     const namegate = new Namegate(
       { node: pod, pods: [] },
@@ -76,7 +76,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it('reaches every server while nothing intercepts, or the rest of this file says nothing', async () => {
+    it('reaches every server without interception, as the other tests assume', async () => {
       assert.deepEqual(await askAll(pod, [OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
       assert.deepEqual(await askAll(pod, ['127.0.0.1']), [OTHER_DATA, OTHER_DATA])
       for (const protocol of ['udp', 'tcp']) {
@@ -95,7 +95,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       assert.equal(leaked, 0)
     })
 
-    it('answers from the asked address, whatever it is', async () => {
+    it('answers from any asked address', async () => {
       await namegate.start({ attached: [] })
       const servers = [...NOWHERE, ...LOOPBACK, OTHER_DNS_4, DNS_4, DNS_6]
       assert.deepEqual(await askAll(pod, servers), Array.from<string>({ length: 14 }).fill(DATA))
@@ -103,8 +103,8 @@ export function redirectSuite(variant: RedirectVariant): void {
       await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
     })
 
-    it('lets nobody past who only has the mark, and ourselves only to our upstream', async () => {
-      // Counted where only namegate never goes: at servers that are not its upstream.
+    it('passes no socket that only has the mark, and namegate only to its upstream', async () => {
+      // Counts at a server that is not namegate's upstream, so namegate itself sends nothing there.
       const other = new Leaks(internet, ['10.20.1.2/32'], `ip daddr ${OTHER_DNS_4}`)
       for (const protocol of ['udp', 'tcp']) {
         assert.equal(await markedQuery(NOBODY, OTHER_DNS_4, protocol), 'answer')
@@ -112,7 +112,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       }
       assert.equal(other.count, 0)
       await namegate.kill()
-      // Nobody is there to ask for anybody: what passes now would be a leak.
+      // namegate is stopped, so every packet now is a leak.
       const leaked = await leaks.during(async () => {
         assert.equal(await markedQuery(NOBODY, DNS_4, 'udp'), 'none')
         assert.equal(await markedQuery(NOBODY, DNS_4, 'tcp'), 'none')
@@ -120,7 +120,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       assert.equal(leaked, 0)
     })
 
-    it('stays closed when the daemon is killed, and answers again when it is back', async () => {
+    it('stays closed after a kill, and answers again after a restart', async () => {
       const leaked = await leaks.during(async () => {
         assert.deepEqual(
           [...new Set(await askAll(pod, [OTHER_DNS_4, DNS_6, ...LOOPBACK]))],
@@ -133,7 +133,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
     })
 
-    it('leaves nothing behind, and the kept socket reaches its server again', async () => {
+    it('leaves no rule behind, and the kept socket reaches its server again', async () => {
       await variant.remove(namegate, pod)
       // iptables leaves its tables, empty.
       const left = snapshot(pod).filter((line) => !untouched.includes(line))

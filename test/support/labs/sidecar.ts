@@ -1,6 +1,6 @@
-// The pod of deploy/kubernetes/overlays/sidecar/sidecar.yaml as a kubelet would make it, but for the image: each container is a process in
-// the pod's network namespace with exactly the command, environment, user, capabilities, mounts and read-only root that
-// the manifest gives it. Capabilities by capsh, mounts in a mount namespace of its own; nothing of this host is changed.
+// The pod of deploy/kubernetes/overlays/sidecar/sidecar.yaml as a kubelet would make it, without the image: each container is a process in
+// the pod's network namespace with exactly the command, environment, user, capabilities, mounts and read-only root of the manifest.
+// capsh sets capabilities, and mounts are in a mount namespace of their own, so this host does not change.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -71,7 +71,7 @@ export class SidecarPod {
 
   readonly #program: string
 
-  /** `nameServer` stands in the pod's resolv.conf; `program` in the place of bin/namegate. */
+  /** `nameServer` is for the pod's resolv.conf. `program` replaces bin/namegate. */
   constructor(host: Host, nameServer: string, program = PROGRAM) {
     this.#host = host
     this.#program = program
@@ -90,7 +90,7 @@ export class SidecarPod {
     return found
   }
 
-  /** A container to its end; `args` in the place of its own, `without` these capabilities. */
+  /** Runs a container to its end. `args` replace its own, `without` removes capabilities. */
   async run(
     name: string,
     args?: readonly string[],
@@ -105,7 +105,7 @@ export class SidecarPod {
     return this.#host.start(command, rest)
   }
 
-  /** A program of the application: its mounts, its user, no capability. */
+  /** Starts a program of the application, with its mounts, its user and no capability. */
   startApplication(script: string): LabProcess {
     const user = ['--reuid', '1000', '--regid', '1000', '--clear-groups', '--bounding-set', '-all']
     return this.#host.start('unshare', [
@@ -134,13 +134,13 @@ export class SidecarPod {
     })
   }
 
-  /** Mounts of the manifest, /etc with the pod's resolv.conf, everything else read-only. */
+  /** The mounts of the manifest, and /etc with the pod's resolv.conf. Everything else is read-only. */
   #mounts(): string {
     const etc = join(this.#folder, 'etc')
     return [
       'set -e',
       'mount --make-rprivate /',
-      // Libraries are found by it.
+      // The loader finds libraries by it.
       `[ -f '${etc}/ld.so.cache' ] || cp /etc/ld.so.cache '${etc}'`,
       'mount -t tmpfs tmpfs /run',
       'mkdir /run/namegate',

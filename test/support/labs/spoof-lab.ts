@@ -1,5 +1,5 @@
-// Ten clients of one pod, each with one query for the same name outstanding at all times, a true name server that
-// takes its time, and a spoofer beside it that sends forged answers from its address. For the test and the long run.
+// Ten clients of one pod, each with one query for the same name outstanding at all times, a slow true name server, and a spoofer that
+// sends forged answers from the server's address. For the test and the long run.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,9 +15,9 @@ import { SteadyDns } from '../peers/steady-dns.ts'
 const SOURCE = fileURLToPath(new URL('../programs/spoof.c', import.meta.url))
 const CLIENTS = 10
 const NAME = 'bank.test'
-/** How long a query is outstanding; its next attempt isn't due by then, so there is one true port and id for each. */
+/** How long a query is outstanding. It is shorter than the time to the next attempt, so each query has one true port and id. */
 const DELAY_MS = 300
-/** The node's address that the name server sees. */
+/** The node's address for the name server. */
 const NODE_4 = '192.0.2.1'
 
 const POLICY = `
@@ -66,7 +66,7 @@ export class SpoofLab {
     await this.namegate.start()
   }
 
-  /** Asks for `seconds` while forged answers come; how many were sent, and what the clients got. */
+  /** Asks for `seconds` while forged answers arrive. Returns their number, and the answers to the clients. */
   async attack(
     how: { readonly kind: 'flood'; readonly rate: number } | { readonly kind: 'know' },
     seconds: number,
@@ -81,7 +81,7 @@ export class SpoofLab {
       ...this.#clients,
     ])
     await asking.untilOutput(/^ready$/m)
-    // Queries are under way all the time, and answered a little longer than forged ones come.
+    // Queries are outstanding all the time, and clients ask a little longer than forged answers arrive.
     const aim = [DNS_4, NODE_4, NAME]
     const time = `${seconds - 0.5}`
     const args =

@@ -1,7 +1,6 @@
-// A machine with a systemd of its own as process 1, for tests of the units in deploy/systemd: namespaces for processes, mounts,
-// network, names and cgroups, and a root that is this machine's with another upper layer, so that nothing of this one is
-// changed. What it writes to its disk outlives a reboot; network, bpffs, nftables and /run do not, as in a real one.
-// Everything of it ends with the process that made it.
+// A machine with a systemd of its own as process 1, for tests of the units in deploy/systemd. It has namespaces for processes, mounts,
+// network, names and cgroups, and this machine's root under another upper layer, so that this machine does not change. Its disk outlives
+// a reboot; network, bpffs, nftables and /run do not, as on a real machine. All of it ends with the process that made it.
 
 import {
   existsSync,
@@ -24,14 +23,14 @@ import { LabProcess, run, type Output } from './lab-process.ts'
 
 const INIT = fileURLToPath(new URL('../programs/systemd-init.sh', import.meta.url))
 const SYSTEMD = '/lib/systemd/systemd'
-/** A cgroup of ours: `ng-machine-<pid of the maker>-<number>`; the pid tells leftovers from those in use. */
+/** A cgroup of a test machine: `ng-machine-<pid of the maker>-<number>`. The pid tells leftovers from those in use. */
 const GROUP = /^ng-machine-(\d+)-/
 const BOOT_MS = 20_000
 
-/** Process 1 of a busy machine can hang for a minute in the kernel (inotify, cgroups), so nobody gets these tests unasked. */
+/** Process 1 of a busy machine can hang for a minute in the kernel (inotify, cgroups), so these tests run only on request. */
 const WANTED = 'NAMEGATE_SYSTEMD'
 
-/** Why there can be no such machine here, or undefined when there can: one is tried. */
+/** The reason why such a machine cannot run here, or undefined. Tries one. */
 export async function canUseMachine(): Promise<string | undefined> {
   if (process.env[WANTED] !== '1') return `a systemd of its own wants a quiet machine: ${WANTED}=1`
   const lab = canUseLab()
@@ -55,9 +54,9 @@ let made = 0
 export class SystemdMachine {
   readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-machine-'))
   readonly #group = join(findCgroups() ?? '/', `ng-machine-${process.pid}-${++made}`)
-  /** unshare(1), whose only child is process 1 of the machine. */
+  /** unshare(1), whose only child is process 1 of the test machine. */
   #outer: LabProcess | undefined
-  /** Process 1 as this machine numbers it; 0: it is off. */
+  /** The pid of process 1 on this machine; 0 while the test machine is off. */
   #first = 0
   readonly #onExit = () => this.#closeNow()
 
@@ -73,13 +72,13 @@ export class SystemdMachine {
     }
   }
 
-  /** Power on; returns as soon as systemd takes orders. */
+  /** Turns the machine on. Returns as soon as systemd accepts commands. */
   async boot(): Promise<void> {
     makeFolder(this.#group)
     const namespaces = 'pid mount uts ipc net cgroup'.split(' ').map((name) => `--${name}`)
     const unshare = ['unshare', '--fork', '--kill-child=KILL', ...namespaces]
     const init = ['sh', INIT, this.#folder, resolve('.'), process.execPath]
-    // It enters its cgroup before it makes the namespace that begins there.
+    // The process enters its cgroup before it makes the namespace that begins there.
     const enter = 'echo 0 >"$0/cgroup.procs"; exec "$@"'
     const inner = ['sh', '-c', enter, this.#group, ...unshare, ...init]
     const outer = new LabProcess('setpriv', ['--pdeathsig', 'KILL', ...inner])
@@ -96,12 +95,12 @@ export class SystemdMachine {
     await outer.until(() => this.#takesOrders || undefined, 'expected its socket', BOOT_MS)
   }
 
-  /** Until what is enabled has started, or failed to. */
+  /** Waits until the enabled units have started or failed. */
   async settled(): Promise<void> {
     await this.run('systemctl', ['is-system-running', '--wait'], BOOT_MS)
   }
 
-  /** Power off, as when somebody pulls the plug. */
+  /** Cuts the power. */
   async cut(): Promise<void> {
     this.#outer?.kill('SIGKILL')
     await this.#outer?.ended(5000)
@@ -113,24 +112,24 @@ export class SystemdMachine {
     return await run('nsenter', [...this.#enter, command, ...args], { limitMs })
   }
 
-  /** Started inside; its owner stops it. */
+  /** Starts a process inside. Its owner stops it. */
   start(command: string, args: readonly string[]): LabProcess {
     return new LabProcess('nsenter', [...this.#enter, command, ...args])
   }
 
-  /** Output of a command that must end with 0. */
+  /** Output of a command. Throws if its exit code is not 0. */
   async get(command: string, ...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(command, args)
     if (code !== 0) throw new Error(`${command} ${args.join(' ')}: ${code}\n${stdout}${stderr}`)
     return stdout.trim()
   }
 
-  /** A property of a unit as systemd has it. */
+  /** The value of a property of a unit in systemd. */
   async property(unit: string, name: string): Promise<string> {
     return await this.get('systemctl', 'show', '--value', '-p', name, unit)
   }
 
-  /** Until a property matches; throws with what the unit said. */
+  /** Waits until a property matches. Throws with the output of the unit. */
   async untilProperty(unit: string, name: string, pattern: RegExp, limitMs = 60_000) {
     const end = performance.now() + limitMs
     for (;;) {
@@ -142,7 +141,7 @@ export class SystemdMachine {
     }
   }
 
-  /** What a unit said since the machine came up. */
+  /** The journal of a unit since the last boot. */
   async journal(unit: string): Promise<string> {
     return await this.get('journalctl', '--no-pager', '-o', 'cat', '-u', unit)
   }
@@ -180,7 +179,7 @@ export class SystemdMachine {
   }
 }
 
-/** Where cgroup2 is mounted; undefined when it is not. */
+/** The mount point of cgroup2. Undefined if it is not mounted. */
 function findCgroups(): string | undefined {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   return mounts.find((line) => / - cgroup2 /.test(line))?.split(' ')[4]
@@ -204,7 +203,7 @@ function sweep(): void {
   }
 }
 
-/** A cgroup without processes, and those below. */
+/** Removes a cgroup without processes, and those below it. */
 function removeGroup(path: string): void {
   if (!existsSync(path)) return
   for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -213,6 +212,6 @@ function removeGroup(path: string): void {
   try {
     rmdirSync(path)
   } catch {
-    // Its processes are not gone yet: the next sweep finds it.
+    // It still has processes. The next sweep removes it.
   }
 }

@@ -1,6 +1,6 @@
-// A site on a machine with a systemd of its own: the units and a configuration of deploy/systemd as they are shipped, a pod and
-// the servers that the configuration names. The network is a unit of the machine, so nothing of it is there before
-// systemd comes to it, and it is gone with a reboot; the pod and the internet stay.
+// A site on a machine with a systemd of its own: the shipped units and a configuration of deploy/systemd, a pod, and the servers that the
+// configuration names. The network is a unit of the machine, so it appears only when systemd starts the unit, and a reboot removes it.
+// The pod and the internet stay.
 //
 //   pod eth0 <-- veth --> lxc1 - machine - wan0 <-- veth --> eth0 internet
 
@@ -16,7 +16,7 @@ export const POLICY_FILE = '/etc/namegate/policies/site.yaml'
 export const SERVER = '9.9.9.9'
 const UNITS = '/etc/systemd/system'
 const SHIPPED = 'deploy/systemd'
-/** TCP ports: names of the policy lead to the first only. */
+/** TCP ports. The names of the policy lead only to the first. */
 export const [ALLOWED_PORT, DENIED_PORT] = [7001, 7009]
 
 /** A policy that lets the pod ask names under a suffix and connect to them. */
@@ -38,7 +38,7 @@ const ENDPOINTS = `endpoints:
   - { name: pod, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }
 `
 
-/** As ifupdown or a container runtime would: not before network-pre.target. */
+/** Like ifupdown or a container runtime, it starts after network-pre.target. */
 const NETWORK_UNIT = `[Unit]
 DefaultDependencies=no
 Wants=network-pre.target network.target
@@ -72,7 +72,7 @@ interface Link {
 function linkScript({ name, peer, near, far }: Link): string {
   const inPeer = `ip -n ${peer.namespace}`
   return [
-    // Of the machine before the reboot.
+    // Removes the link from before the reboot.
     `${inPeer} link del eth0 2>/dev/null || :`,
     `ip link add ${name} type veth peer name eth0 netns ${peer.namespace}`,
     `ip address add ${near[0]} dev ${name}`,
@@ -86,9 +86,9 @@ function linkScript({ name, peer, near, far }: Link): string {
 }
 
 export interface SystemdSiteOptions {
-  /** Which of the configurations, with the drop-ins of the same name. */
+  /** The configuration to use, with the drop-ins of the same name. */
   readonly mode: 'tproxy' | 'explicit' | 'dns-only'
-  /** In place of the configuration's `{ kind: ebpf }`. */
+  /** Replaces the configuration's `{ kind: ebpf }`. */
   readonly datapath?: string
 }
 
@@ -149,7 +149,7 @@ export class SystemdSite {
   }
 }
 
-/** Units where the first lines of namegate.service say that they are to be, with the drop-ins of one mode. */
+/** The shipped units at the paths that the first lines of namegate.service name, with the drop-ins of one mode. */
 function shippedUnits(mode: string): Readonly<Record<string, string>> {
   const files = readdirSync(SHIPPED, { recursive: true, encoding: 'utf8' })
   const units = files.filter((file) => /\.(service|socket)$/.test(file))

@@ -1,4 +1,4 @@
-// Where one daemon takes over from another, as a test has it: a folder, daemons in it, successors true and false, clients.
+// A place for take-overs in tests: a folder, daemons in it, true and false successors, and clients.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -10,14 +10,14 @@ import { LabProcess } from './lab-process.ts'
 import { answering, type FakeUpstream } from '../peers/upstream.ts'
 import { programArgs } from './program.ts'
 
-/** As docs/operations.md has it, with the configuration of the working directory. */
+/** The command of docs/operations.md, with the configuration of the working directory. */
 export const TAKE_OVER =
   /^namegate (run .*--take-over.*)$/m
     .exec(readFileSync('docs/operations.md', 'utf8'))?.[1]
     ?.replace('/etc/namegate/', '')
     ?.split(' ') ?? []
 
-/** A folder, daemons in it, clients of theirs; all of it ended whatever happens. */
+/** A folder, its daemons, and their clients. `close` ends all of it. */
 export class TakeOverSite {
   readonly config: Readonly<Record<string, string>>
   readonly folder: DaemonFolder
@@ -29,7 +29,7 @@ export class TakeOverSite {
     this.#upstream = upstream
     this.config = {
       upstreams: `{ servers: ["127.0.0.1:${upstream.port}"], timeout: 20s }`,
-      // A successor may take its time on a busy machine; half a message waits for it.
+      // On a busy machine a successor can be slow, and half a message waits for it.
       limits: '{ tcp-message-timeout: 30s }',
     }
     const files = {
@@ -59,7 +59,7 @@ export class TakeOverSite {
     return child
   }
 
-  /** The same config with other policies. */
+  /** Writes the same configuration with other policies. */
   configure(policies: string): void {
     this.folder.configure({ ...this.config, policies })
   }

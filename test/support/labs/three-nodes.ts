@@ -4,7 +4,7 @@
 //   pod2 eth0 <-- veth --> lxc1 node2 wan0 <-- veth --> eth2 - internet
 //   pod3 eth0 <-- veth --> lxc1 node3 wan0 <-- veth --> eth3 /
 //
-// and a folder from which they are administered: `ssh nN COMMAND` runs COMMAND on node N, where namegate is installed, from /.
+// Also a folder for the administrator: `ssh nN COMMAND` runs COMMAND on node N, where namegate is installed, from /.
 
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export interface Node {
   readonly host: Host
   readonly pod: Host
   readonly namegate: Namegate
-  /** Where the pod asks. */
+  /** The server that the pod asks. */
   readonly resolver: string
 }
 
@@ -54,18 +54,18 @@ export class ThreeNodes {
     this.#writeSsh()
   }
 
-  /** The daemons, once every pod is fenced. */
+  /** Starts the daemons. Returns when every pod is fenced. */
   async start(): Promise<void> {
     const { zones, ports } = this.#options
     await Promise.all([
       startHelper(this.#internet, 'nameserver.ts', [DNS_4, '53', JSON.stringify(zones)]),
       startHelper(this.#internet, 'webserver.ts', [ports.join(',')]),
     ])
-    // One after the other: each has its whole time limit to itself.
+    // They start one after the other, so that each has its whole time limit to itself.
     for (const { namegate } of this.nodes) await namegate.start()
   }
 
-  /** A shell command of the administrator. */
+  /** Runs a shell command of the administrator. */
   async sh(script: string): Promise<Output> {
     const env = { PATH: installedPath(join(this.folder, 'bin')), NO_COLOR: '1' }
     return await run('bash', ['-c', script], { cwd: this.folder, env, limitMs: COMMAND_MS })

@@ -1,7 +1,6 @@
-// What TPROXY must do on the real kernel, whoever put the rules in: a pod asks servers that exist nowhere, or that
-// would answer it, and gets its answer from namegate under the asked address, with a resolver of the host on
-// 0.0.0.0:53. Every way past it is tried with a server behind it that would answer, while rules come and go, and with
-// the daemon stopped and killed.
+// The behaviour of TPROXY on the real kernel. A pod asks servers that do not exist, or that would answer it, and gets its answer from
+// namegate under the asked address. The host has a resolver on 0.0.0.0:53. The tests try every way past namegate with a server behind it
+// that would answer, while rules are added and removed, and with the daemon stopped and killed. A variant installs the rules.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -38,9 +37,9 @@ spec:
 
 export interface TproxyVariant {
   readonly title: string
-  /** Whether the eBPF programs fence the pod, before any rule. */
+  /** Whether the eBPF programs fence the pod before any rule exists. */
   readonly fenced: boolean
-  /** Puts the rules in when the daemon serves, and takes them out. */
+  /** Adds the rules once the daemon serves, and removes them. */
   install(namegate: Namegate, node: Host): Promise<void>
   remove(namegate: Namegate, node: Host): Promise<void>
   /** More lines of the config. */
@@ -67,7 +66,7 @@ export function tproxySuite(variant: TproxyVariant): void {
     let asker: LabProcess
 
     async function closed(during: () => Promise<unknown>): Promise<void> {
-      assert.equal(await leaks.during(during), 0, 'packets that came to a server past namegate')
+      assert.equal(await leaks.during(during), 0, 'packets that reached a server past namegate')
     }
 
     before(async () => {
@@ -82,7 +81,7 @@ export function tproxySuite(variant: TproxyVariant): void {
       await lab.close()
     })
 
-    it('reaches every server while nothing intercepts, or the rest of this file says nothing', async () => {
+    it('reaches every server without interception, as the other tests assume', async () => {
       assert.deepEqual(await askAll(pod, [OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
       assert.deepEqual(await askAll(pod, [OTHER_DNS_4], '-p', '853'), [DATA, DATA])
       assert.deepEqual(await askAll(pod, ['10.20.1.1']), [OTHER_DATA, OTHER_DATA])
@@ -90,7 +89,7 @@ export function tproxySuite(variant: TproxyVariant): void {
       assert.ok(leaks.count > 10)
     })
 
-    it('answers from the asked address, whatever it is', async () => {
+    it('answers from any asked address', async () => {
       await start()
       await variant.install(namegate, node)
       asker.stdout = ''
@@ -101,14 +100,14 @@ export function tproxySuite(variant: TproxyVariant): void {
       })
     })
 
-    it('takes fragments together, or drops them', async () => {
+    it('assembles fragments, or drops them', async () => {
       await closed(async () => {
         const answer = await dig(pod, OTHER_DNS_4, `+ednsopt=65001:${'00'.repeat(2000)}`)
         assert.match(answer, fenced ? /^(?:198\.18\.40\.1|no answer)$/ : /^198\.18\.40\.1$/)
       })
     })
 
-    it('drops what comes from an address that is not the pod’s', async () => {
+    it('drops queries from an address that is not the pod’s', async () => {
       await closed(async () => {
         assert.deepEqual(await askAll(pod, [OTHER_DNS_4], '-b', FORGED), ['no answer', 'no answer'])
       })
@@ -122,7 +121,7 @@ export function tproxySuite(variant: TproxyVariant): void {
       })
     })
 
-    it('stays closed while the daemon is restarted, and answers the same socket again', async () => {
+    it('stays closed during a restart, and answers the same socket again', async () => {
       await closed(async () => {
         await namegate.stop()
         assert.equal(await dig(pod, OTHER_DNS_4), 'no answer')
@@ -132,7 +131,7 @@ export function tproxySuite(variant: TproxyVariant): void {
       })
     })
 
-    it('stays closed when the daemon is killed', async () => {
+    it('stays closed after a kill', async () => {
       await closed(async () => {
         await namegate.kill()
         const answers = await askAll(pod, [OTHER_DNS_4, DNS_6])
@@ -140,7 +139,7 @@ export function tproxySuite(variant: TproxyVariant): void {
       })
     })
 
-    it('without rules DNS is judged as any other port', async () => {
+    it('without rules, policy judges DNS like any other port', async () => {
       const from = leaks.count
       await variant.remove(namegate, node)
       asker.stdout = ''

@@ -1,4 +1,4 @@
-// A node whose pods' queries are sent to the addon's UDP listener by nftables' tproxy, for kernel tests.
+// A node where nftables' tproxy sends the pods' queries to the addon's UDP listener, for kernel tests.
 
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
@@ -18,7 +18,7 @@ table inet test {
     iifname "lxc*" udp dport 53 meta nfproto ipv6 tproxy ip6 to :${PORT} meta mark set 1 accept
   }
 }`
-/** A resolver of the host: on every address, and alone there unless told otherwise. */
+/** A resolver of the host on every address. By default it alone has the port on its addresses. */
 const RESOLVER = `
 const socket = require('dgram').createSocket({ type: process.argv[1], ipv6Only: process.argv[1] === 'udp6', reuseAddr: process.argv[2] === 'shared' })
 socket.on('message', () => console.log('asked'))
@@ -36,7 +36,7 @@ export async function startListener(host: Host, ...args: readonly string[]): Pro
   return listener
 }
 
-/** Asks one server over UDP; dig takes an answer only from the address and port that it asked. */
+/** Asks one server over UDP. dig accepts an answer only from the address and port that it asked. */
 export async function ask(
   host: Host,
   server: string,
@@ -48,14 +48,14 @@ export async function ask(
   return /status: (\w+)/.exec(stdout)?.[1] ?? stdout
 }
 
-/** The last query that came. */
+/** The last query that the listener printed. */
 export function lastSeen(listener: LabProcess): object {
   const lines = listener.stdout.matchAll(/^(\S+) asks (\S+) (\d+) on (\d+)$/gm)
   const [, client, asked, port, index] = [...lines].at(-1) ?? []
   return { client, asked, port: Number(port), interface: Number(index) }
 }
 
-/** How the listener answers from asked addresses so far: sockets opened, ports for which packets are made, failures. */
+/** How the listener has answered from asked addresses: sockets opened, ports with hand-made packets, failures. */
 export async function repliesOf(listener: LabProcess, host: Host, server: string): Promise<string> {
   const from = listener.stdout.length
   await ask(host, server, 'counters.test')
@@ -86,7 +86,7 @@ export async function tproxyLab(pods: number): Promise<PodLab> {
   return lab
 }
 
-/** A listener of mode tproxy on the node, and perhaps a resolver there before it. */
+/** Starts a listener of mode tproxy on the node, with a resolver before it on request. */
 export async function withTproxy(
   node: Host,
   resolver: readonly string[] | undefined,

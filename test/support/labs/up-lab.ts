@@ -1,5 +1,5 @@
-// `namegate up` in a lab: a host with workloads and an internet. Each run has mounts of its own, so that its resolv.conf never meets that of
-// this machine. The runs of one lab share /run/namegate, as the runs on one host do.
+// `namegate up` in a lab: a host with workloads and an internet. Each run has its own mounts, so that its resolv.conf is not that of this
+// machine. The runs of one lab share /run/namegate, as the runs on one host do.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const OWN_MOUNTS =
 export class UpLab {
   readonly hosts: PodLab
   readonly folder = mkdtempSync(join(tmpdir(), 'ng-up-'))
-  /** What the runs have as /run/namegate. */
+  /** The folder that the runs see as /run/namegate. */
   readonly shared = join(this.folder, 'run')
   readonly #runs: UpRun[] = []
 
@@ -104,7 +104,7 @@ export class UpRun {
     this.process = process
   }
 
-  /** Waits until the workload is protected. Returns the line that says so. */
+  /** Waits until the workload is protected. Returns the line that reports it. */
   async protects(): Promise<string> {
     const [line] = await this.process.untilOutput(/^namegate: .* after the start.*$/m, LIMIT_MS)
     return line

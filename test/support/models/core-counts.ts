@@ -1,10 +1,10 @@
-// What a node's tables say beside what they should: entries in force, and how many names, mappings and pairs there are.
+// Compares a node's tables with what they should hold: entries in force, and the numbers of names, mappings and entries.
 
 import assert from 'node:assert/strict'
 import type { Node } from '../nodes/node.ts'
 import { keyOfPrefix } from './recorder.ts'
 
-/** What the node takes for being in force is exactly what is, whatever is under way. */
+/** The prefixes that the node counts as applied are exactly those in force, even during a commit. */
 export function checkApplied({ core, recorder }: Node): void {
   const { prefixes } = core.ipcache
   const applied = new Map<string, number>()

@@ -1,4 +1,4 @@
-// A datapath that hands everything on to another one: the base of those that do one thing differently.
+// A datapath that passes every call to another one: the base class of wrappers that change one call.
 
 import type { Changes, CommitResult } from '../../../src/datapath/entries.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'

@@ -1,6 +1,6 @@
-// A whole node over a kernel that takes its time, stalls, refuses and recovers at random, while clients ask, policies and
-// endpoints change and names expire. It looks at each reply in the moment when it leaves, and counts what became of each
-// query. Everything but clients, server and kernel is the real thing (test/scenarios/runner).
+// A whole node over a kernel that delays, stalls, refuses and recovers at random, while clients ask, policies and endpoints change and
+// names expire. The model checks each reply at the moment when it leaves, and counts the outcome of each query. Only clients, server
+// and kernel are simulated (test/scenarios/runner).
 
 import assert from 'node:assert/strict'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
@@ -29,9 +29,9 @@ export class HoldModel {
   readonly random: Random
   readonly world: World
   readonly #asked: Asked[] = []
-  /** Number of the last question that was replied to, by client and name. */
+  /** Number of the last question that got a reply, by client and name. */
   readonly #last = new Map<string, number>()
-  /** What policy selects, in front of `.example`. */
+  /** What policy selects, without the end `.example`. */
   #pattern = '*'
 
   constructor(seed: number) {
@@ -68,7 +68,7 @@ export class HoldModel {
     checkDatapath(world)
   }
 
-  /** All is well again and over: each query has ended exactly once. */
+  /** Heals the kernel and lets all time limits pass. Each query has then ended exactly once. */
   finish(): void {
     const { world } = this
     world.kernel.refusal = 'nothing'
@@ -85,7 +85,11 @@ export class HoldModel {
     const { allowed } = admission.counters
     assert.equal(exact + degraded + heldOut + orphaned, allowed, 'each query ended once')
     assert.equal(heldOut, heldOutServfail)
-    assert.equal(clients.counters.replied, clients.counters.asked - orphaned, 'each got its reply')
+    assert.equal(
+      clients.counters.replied,
+      clients.counters.asked - orphaned,
+      'each query got its reply',
+    )
     assert.deepEqual([core.committer.isUnderWay, transition.pending], [false, false])
     checkDatapath(world)
     core.labelSets.collect()
@@ -146,7 +150,7 @@ spec:
     world.housekeeping.beginTransition()
   }
 
-  /** The same addresses, but workloads come and go. */
+  /** Keeps the addresses, and replaces some workloads. */
   #setEndpoints(): void {
     const { random, world } = this
     const isFirst = world.endpoints.registry.size === 0

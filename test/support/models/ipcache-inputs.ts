@@ -1,4 +1,4 @@
-// What a random IPCache is made of: few enough of each that they meet all the time.
+// The inputs of a random IPCache. There are few of each kind, so that they meet often.
 
 export const ENDPOINTS = [1, 2, 3]
 export const NAMES = ['a.x', 'b.x', 'c.y', 'a.b.x', 'd.y']
@@ -20,5 +20,5 @@ export const CIDR_SELECTORS = [
   'fd00::/8',
 ]
 export const VALUES = [['k8s:app=a', 'k8s:app=b'], ['k8s:zone=1'], ['external:x', 'external:x=2']]
-/** Kinds of facts that configuration makes, as often as they come. */
+/** Kinds of facts that configuration makes. A kind that is listed three times is three times as likely. */
 export const FACT_KINDS = ['node', 'endpoint', 'resource', 'policy', 'policy', 'policy'] as const

@@ -1,6 +1,6 @@
-// A node and, beside it, the list of facts that it should have in mind: random changes are made to both, `check` compares
-// what the node says about every prefix, number, selection and count with a naive reading of the list. Even seeds keep
-// what an endpoint learned to it (`learning: endpoint`); in all of them endpoints begin and cease to be named.
+// A node, and beside it the list of facts that it should hold. The model makes random changes to both. `check` compares every prefix,
+// number, selection and count of the node with a naive reading of the list. With even seeds, each endpoint keeps to itself what it
+// learned (`learning: endpoint`). With all seeds, some endpoints get names and lose them.
 
 import assert from 'node:assert/strict'
 import { ConfigFacts } from '../../../src/enforcement/config-facts.ts'
@@ -25,7 +25,7 @@ import { Random } from './random.ts'
 import type { SlowRecorder } from './slow-recorder.ts'
 import { validateCore } from './validate-core.ts'
 
-/** What a check has found so far. */
+/** The numbers and sets that a check has found so far. */
 interface Seen {
   entries: number
   readonly selected: ReadonlyMap<string, Set<number>>
@@ -47,7 +47,7 @@ export class IpCacheModel {
   readonly #named = new Set<number>()
   readonly #textOf = new Map<number, string>()
 
-  /** `slow`: commits end at random times, while other things change. */
+  /** With `slow`, commits end at random times, while other things change. */
   constructor(seed: number, slow?: SlowRecorder) {
     this.random = new Random(seed)
     this.#learning = seed % 2 === 0 ? 'endpoint' : 'node'
@@ -177,7 +177,7 @@ export class IpCacheModel {
     this.node.core.allocator.sweep()
   }
 
-  /** A slice of a transition, so that other changes fall in the middle of passes. */
+  /** Runs a slice of a transition, so that other changes happen during passes. */
   #moveSome(): void {
     this.node.core.rederive.step(1 + this.random.below(8))
     this.node.core.relabel.step(1 + this.random.below(8))
@@ -188,7 +188,7 @@ export class IpCacheModel {
     return map.size === 0 ? undefined : [...map.keys()][this.random.below(map.size)]
   }
 
-  /** Everything that is under way is done. */
+  /** Finishes every pass and commit under way. */
   finish(): void {
     const { rederive, relabel, committer, ipcache } = this.node.core
     while (!rederive.step(50) || !relabel.step(50) || rederive.pending);
@@ -207,7 +207,7 @@ export class IpCacheModel {
     return patterns.filter((text) => matches(patternOf(text.slice(5)), wireOf(name)))
   }
 
-  /** Facts for the whole node. */
+  /** Facts of the node's scope. */
   #nodeFacts(): readonly NaiveFact[] {
     const byOwner = new Map<string, NaiveFact>()
     for (const { name, address } of this.#learning === 'node' ? this.#pairs.values() : []) {
@@ -257,7 +257,7 @@ export class IpCacheModel {
     if (process.env['VALIDATE'] === '1') validateCore(this.node.core)
   }
 
-  /** The prefixes of some facts, as all the facts of a scope make them. */
+  /** Compares the prefixes of some facts with the prefixes that all facts of a scope make. */
   #checkPrefixes(
     seen: Seen,
     some: readonly NaiveFact[],
@@ -283,7 +283,7 @@ export class IpCacheModel {
     }
   }
 
-  /** Takes everything away. */
+  /** Removes all facts, selectors and names. */
   clear(): void {
     for (const key of [...this.#pairs.keys()]) this.#forget(key)
     for (const text of [...this.#selectors.keys()]) this.#dropSelector(text)

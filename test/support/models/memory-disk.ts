@@ -1,18 +1,18 @@
-// A state folder in memory that keeps every octet as a real one would, and that can fail, end the process, or lose power
-// at any call. What is appended later is written when `turn` lets it, so that other writes come before or after.
+// A state folder in memory that keeps every octet like a real one. At any call it can fail, end the process, or lose power. A delayed
+// call runs at the next `settle`, so that other writes can happen before or after it.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk, DiskFile, FileMark } from '../../../src/state/files/disk.ts'
 
-/** The process is gone: nothing comes behind this. */
+/** The process has ended. Every later call throws this, too. */
 export class Ended extends Error {}
 
-/** What happens at a call: `end` of the process, or an error. Half of what is to be written is written. */
+/** The fault of a call: `end` of the process, or an error. A failing write writes half of its octets. */
 export interface Upset {
-  /** Calls that go well before. */
+  /** The number of calls that succeed before the fault. */
   readonly after: number
   readonly kind: 'end' | 'ENOSPC' | 'EROFS' | 'EIO' | 'short'
-  /** How many calls from there on fail; all by default. `end` is for good. */
+  /** The number of calls that fail from there on; by default all. `end` is final. */
   readonly times?: number
 }
 
@@ -20,7 +20,7 @@ class MemoryFile {
   static count = 0
   readonly id = String(MemoryFile.count++)
   octets = new Uint8Array(0)
-  /** Octets that survive the loss of power. */
+  /** Octets that survive a loss of power. */
   synced = 0
 
   append(octets: Uint8Array): void {
@@ -33,7 +33,7 @@ class MemoryFile {
 
 export class MemoryDisk implements Disk {
   readonly files = new Map<string, MemoryFile>()
-  /** Calls that change something, so far. */
+  /** The number of calls so far that change something. */
   calls = 0
   hasEnded = false
   #upset: Upset | undefined
@@ -43,7 +43,7 @@ export class MemoryDisk implements Disk {
     this.#upset = upset === undefined ? undefined : { ...upset, after: this.calls + upset.after }
   }
 
-  /** Lets what was asked for happen, and everyone go on until nothing more is asked for. */
+  /** Runs delayed calls until there are no more. */
   async settle(): Promise<void> {
     do {
       for (const run of this.#later.splice(0)) run()
@@ -51,14 +51,14 @@ export class MemoryDisk implements Disk {
     } while (this.#later.length > 0)
   }
 
-  /** The same folder as the next process finds it. */
+  /** The folder as the next process finds it. */
   copy(): MemoryDisk {
     const copy = new MemoryDisk()
     for (const [name, { octets, synced }] of this.files) copy.put(name, octets.slice(), synced)
     return copy
   }
 
-  /** As it is when the power was lost: of what was not synced, so much is there as `keep` says. */
+  /** The folder after a loss of power. `keep` chooses how many of the unsynced octets remain. */
   withoutPower(keep: (octets: number) => number): MemoryDisk {
     const copy = new MemoryDisk()
     for (const [name, { octets, synced }] of this.files) {
@@ -135,7 +135,7 @@ export class MemoryDisk implements Disk {
     await this.#soon(() => this.#call())
   }
 
-  /** Octets of `octets` that are written; ends or throws where it is to. */
+  /** Returns how many octets were written. Throws at a fault. */
   #append(file: MemoryFile, octets: Uint8Array): number {
     const half = octets.subarray(0, Math.floor(octets.length / 2))
     try {
@@ -168,7 +168,7 @@ export class MemoryDisk implements Disk {
         try {
           resolve(run())
         } catch (error) {
-          // The promise of a process that has ended is never kept.
+          // After the end of the process, its promises stay pending.
           if (!(error instanceof Ended)) reject(error)
         }
       })

@@ -1,5 +1,5 @@
-// A state folder in memory: the plainest reading of what the port promises. The last record about a key holds; an image
-// takes the place of everything written before it began. What a row means, only the process knows that wrote it.
+// A state folder in memory: the plainest implementation of the port. For each key the last record counts. An image replaces everything
+// that was written before the image was begun. Only the process that wrote a row knows its meaning.
 
 import type {
   ImageSink,
@@ -17,7 +17,7 @@ interface KeptPair {
   until: number
   readonly grace: number
   readonly family: 4 | 6
-  /** The address, and the name behind it. */
+  /** The address, followed by the name. */
   readonly octets: Uint8Array
 }
 
@@ -92,7 +92,7 @@ export class MemoryState extends Records implements StateSink {
   }
 
   flush(): void {
-    // All is kept at once.
+    // Every record is kept at once.
   }
 
   beginImage(): ImageSink {
@@ -116,7 +116,7 @@ export class MemoryState extends Records implements StateSink {
     }
   }
 
-  /** What a daemon that starts now reads; from here on it is the one that writes. */
+  /** What a daemon reads at its start. From here on, that daemon writes. */
   read(): SavedState {
     this.#runs = this.beginRun()
     const book = new Book()

@@ -1,5 +1,5 @@
-// Random answers to a question, and the ways to spoil them. Everything comes from a seeded Random, so a
-// message can be made again from the seed and its number. Shared by the property test and the long run.
+// Random answers to a question, and ways to spoil them. A seeded Random makes everything, so a message can be made again from the seed
+// and its number. The property test and the long run share this file.
 
 import {
   A,
@@ -27,7 +27,7 @@ export interface AskedQuestion {
   readonly class: number
 }
 
-/** Names of answers: few, so that chains, forks and loops meet; some differ only in where a label ends. */
+/** Names in answers: few, so that chains, forks and loops meet. Some differ only in the place where a label ends. */
 const OTHERS: readonly (readonly string[])[] = [
   ['a', 'example'],
   ['b', 'example'],
@@ -125,7 +125,7 @@ function randomRecord(random: Random, labels: readonly string[]): MkRecord {
   }
   const before = { 15: 2, 33: 6, 46: 18 }[type]
   if (before !== undefined) {
-    // Of RRSIG the first two octets are the type covered.
+    // The first two octets of an RRSIG are the type covered.
     const covered = type === 46 ? [0, random.pick([A, AAAA, HTTPS])] : []
     const front = concat(Uint8Array.from(covered), random.octets(before - covered.length))
     const after = type === 46 ? random.octets(8) : new Uint8Array(0)
@@ -147,7 +147,7 @@ function randomRecord(random: Random, labels: readonly string[]): MkRecord {
   }
 }
 
-/** Mostly well-formed parameters, with hints of addresses that A and AAAA have too; a part is wrong on purpose. */
+/** Mostly well-formed parameters. Their hints use the addresses of A and AAAA. Some parts are wrong on purpose. */
 function randomService(random: Random): Uint8Array {
   const keys = [0, 1, 3, 4, 4, 5, 6, 6, 7, 0xfde8].filter(() => random.oneIn(2))
   const params = [...new Set(keys)].map((key) => [key, randomParam(random, key)] as const)
@@ -185,7 +185,7 @@ function recase(random: Random, labels: readonly string[]): readonly string[] {
   )
 }
 
-/** Changes one field of a well-formed message; lengths and counts around it stay as they were. */
+/** Changes one field of a well-formed message. The lengths and counts around it stay unchanged. */
 export function mutateField(random: Random, { octets, fields }: Laid): Uint8Array {
   const field = random.pick(fields.filter(({ size }) => size > 0))
   const changed = octets.slice()
@@ -216,7 +216,7 @@ export function mutateField(random: Random, { octets, fields }: Laid): Uint8Arra
   return changed
 }
 
-/** Takes octets out of a field or puts some in. */
+/** Removes octets from a field, or adds some. */
 function resizeField(random: Random, octets: Uint8Array, field: Field): Uint8Array {
   const cut = field.at + random.below(field.size)
   return random.oneIn(2)
@@ -237,7 +237,7 @@ function changeOctet(random: Random, octets: Uint8Array, field: Field): void {
     random.below(256),
   ]
   octets[at] = random.pick(values)
-  // A pointer to somewhere, be it forward, into the header or into the middle of a label.
+  // A pointer to any place: forward, into the header, or into the middle of a label.
   if (
     (field.kind === 'owner' || field.kind === 'rdata') &&
     random.oneIn(4) &&
@@ -265,7 +265,7 @@ function putNumber(octets: Uint8Array, field: Field, value: number): void {
     octets[field.at + i] = rest
 }
 
-/** Spoils a message without aim: flips, cuts, repeats, rubbish. */
+/** Spoils a message at random places: flips, cuts, repeats, random octets. */
 export function mutateOctets(random: Random, octets: Uint8Array): Uint8Array {
   switch (random.below(6)) {
     case 0:

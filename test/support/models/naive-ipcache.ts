@@ -1,5 +1,5 @@
-// docs/spec/semantics 3 read straight: the labels of a prefix, and what a selector selects, from a list of facts as texts, by
-// looking at all of them each time. Shares nothing with the IPCache but the parsing of prefixes.
+// A literal reading of docs/spec/semantics 3: the labels of a prefix, and what a selector selects, from a list of facts as texts. Each
+// call reads the whole list. Shares only the parsing of prefixes with the IPCache.
 
 import { containsPrefix } from '../../../src/core/ip.ts'
 import { prefixOf } from '../nodes/node.ts'

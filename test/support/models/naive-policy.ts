@@ -1,6 +1,6 @@
-// docs/spec/semantics 2 read straight: from policies, endpoints and what names resolve to, to the verdict on one packet. No
-// labels, identities, entries or order of writing; every question is answered by looking at every rule. The oracle
-// for whatever enforces, in memory or in the kernel.
+// A literal reading of docs/spec/semantics 2: from policies, endpoints and resolved names to the verdict on one packet. It has no labels
+// of addresses, identities or entries, and checks every rule for every question. It is the oracle for the datapaths, in memory and in
+// the kernel.
 
 import { parseName } from '../../../src/core/name.ts'
 import { containsPrefix, type Prefix } from '../../../src/core/ip.ts'
@@ -11,9 +11,9 @@ export interface NaiveWorld {
   readonly nodeAddresses: readonly Prefix[]
   /** Addresses of known endpoints. */
   readonly endpointAddresses: readonly Prefix[]
-  /** What known endpoints and resources carry; their prefixes are among `endpointAddresses`. */
+  /** The labels of known endpoints and resources. Their prefixes are among `endpointAddresses`. */
   readonly labelled?: readonly { readonly prefix: Prefix; readonly labels: readonly string[] }[]
-  /** What is known of names; every (name, address) an answer taught that has not been forgotten. */
+  /** Every (name, address) that an answer taught and that has not been forgotten. */
   readonly names: readonly { readonly name: string; readonly address: Prefix }[]
   /** `policies.cidr-matches-endpoints`: prefixes also select addresses of the node and of endpoints. */
   readonly cidrMatchesKnown?: boolean
@@ -29,8 +29,8 @@ export interface NaiveFlow {
 
 export type NaiveVerdict = 'allow' | 'deny' | 'audit'
 
-/** Deny beats allow; what no rule allows is denied if any policy says so, else the default decides. Audited policies take nothing
- *  away: what passes only because they do not is `audit`. */
+/** Deny beats allow. If no rule allows a packet, any policy that selects the endpoint denies it; without one, the default decides. Audited
+ *  policies deny nothing: a packet that passes only for this reason is `audit`. */
 export function naiveVerdict(
   world: NaiveWorld,
   policies: readonly Policy[],
@@ -69,8 +69,8 @@ function judge(
 }
 
 /**
- * The API read straight: policies with lower priority values are checked first, in each the rule at the top; Accept and Deny are final,
- * Pass skips to the next tier. Of equal priorities, which the API leaves open, deny comes before pass and pass before accept.
+ * A literal reading of the API: policies with lower priority values are checked first, and in each policy the first rule. Accept and Deny
+ * are final, Pass skips to the next tier. The API leaves equal priorities open; here deny beats pass, and pass beats accept.
  */
 function tierVerdict(
   selecting: readonly Policy[],
@@ -90,7 +90,7 @@ function tierVerdict(
   return undefined
 }
 
-/** What an audited policy gives, without what it takes. */
+/** The allow rules of an audited policy, without default deny. */
 function harmless(policy: Policy): Policy {
   const rules = policy.rules.filter(({ action }) => action === 'allow')
   return { ...policy, rules, defaultDeny: false }
@@ -123,13 +123,13 @@ function selects(selector: PeerSelector, world: NaiveWorld, peer: Prefix): boole
 
 const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
 
-/** Nothing said about the namespace is `default`. */
+/** Without a namespace label, the namespace is `default`. */
 function withNamespace(labels: readonly string[]): readonly string[] {
   const said = labels.some((label) => label.startsWith(`${NAMESPACE}=`))
   return said ? labels : [...labels, `${NAMESPACE}=default`]
 }
 
-/** Labels of everything around an address; of one key those of the longest prefix. */
+/** Labels of all prefixes around an address. For each key, the longest prefix decides. */
 function labelsAt(world: NaiveWorld, peer: Prefix): readonly string[] {
   const around = (world.labelled ?? []).filter(({ prefix }) => containsPrefix(prefix, peer))
   const byKey = new Map<string, string>()
@@ -139,7 +139,7 @@ function labelsAt(world: NaiveWorld, peer: Prefix): readonly string[] {
   return withNamespace([...byKey.values()])
 }
 
-/** Every condition of a selector, one after the other over all labels. */
+/** Checks every condition of a selector against all labels. */
 function fits(selector: LabelSelector, labels: readonly string[]): boolean {
   const values = (key: string): readonly string[] =>
     labels.flatMap((label) => {
@@ -157,7 +157,7 @@ function fits(selector: LabelSelector, labels: readonly string[]): boolean {
 
 function portsInclude(rule: Rule, { protocol, port }: NaiveFlow): boolean {
   if (rule.toPorts === undefined) return true
-  // A toPorts entry with DNS rules permits asking and opens nothing.
+  // A toPorts entry with DNS rules permits questions and opens no port.
   const ranges = rule.toPorts.filter(({ dns }) => dns === undefined).flatMap(({ ports }) => ports)
   return ranges.some((range) => {
     if (range.protocol === 0) return true

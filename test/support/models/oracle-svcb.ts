@@ -1,5 +1,5 @@
-// The address hints of an SVCB or HTTPS record by a plain reading of RFC 9460 2.2, 2.4.2 and 7.3: the second opinion on
-// dns/svcb.ts, which dns-packet can't give. Cuts RDATA into a list of parameters first, then judges the list.
+// The address hints of an SVCB or HTTPS record by a literal reading of RFC 9460 2.2, 2.4.2 and 7.3: the second opinion on dns/svcb.ts,
+// because dns-packet has none. Cuts RDATA into a list of parameters first, then judges the list.
 
 export interface Param {
   readonly key: number
@@ -8,12 +8,12 @@ export interface Param {
 
 export interface Service {
   readonly priority: number
-  /** Priority and TargetName as they stand. */
+  /** Priority and TargetName, unchanged. */
   readonly head: Uint8Array
   readonly params: readonly Param[]
 }
 
-/** Addresses as text, mapped ones unchanged; none when the record is malformed, in AliasMode or has no hints. */
+/** Addresses as text, mapped ones unchanged. Empty if the record is malformed, in AliasMode or without hints. */
 export function hintsOf(rdata: Uint8Array): readonly string[] {
   const service = readService(rdata)
   if (service === undefined || service.priority === 0) return []
@@ -24,7 +24,7 @@ export function hintsOf(rdata: Uint8Array): readonly string[] {
   })
 }
 
-/** Undefined when RDATA is malformed. */
+/** Undefined if RDATA is malformed. */
 export function readService(rdata: Uint8Array): Service | undefined {
   let rest = rdata.slice(2)
   if (rdata.length < 2) return undefined

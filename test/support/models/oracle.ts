@@ -1,10 +1,10 @@
-// What an answer teaches, by a slow and plain reading of docs/spec/semantics 4 (hints by oracle-svcb.ts): the second opinion
-// on dns/answer.ts. It looks at a message three times: `dissect` is the strictness that dns-packet lacks
-// (docs/spec/correctness 0.1) and cuts the message into records; dns-packet then reads type, class, TTL and address of each
-// record that could matter, laid out again alone and without compression; `teach` reads the rules.
+// The addresses that an answer teaches, by a slow and literal reading of docs/spec/semantics 4 (hints by oracle-svcb.ts): the second
+// opinion on dns/answer.ts. It has three steps. `dissect` is strict where dns-packet is not (docs/spec/correctness 0.1), and cuts the
+// message into records. dns-packet reads type, class, TTL and address of each relevant record, which is written again alone and without
+// compression. `teach` applies the rules.
 // Names are arrays of Latin-1 labels, never dotted text.
 //
-// Readings that docs/spec/semantics leaves open, decided here as in the product: 'class IN' holds for the question and the
+// docs/spec/semantics leaves some readings open. They are decided here as in the product: 'class IN' holds for the question and the
 // record; the RCODE counts the upper bits of every OPT record; a loop, a fork or a 17th link of the chain from the
 // question name spoils the whole answer; a record's TTL is lowered by the links that lead to its owner.
 
@@ -21,7 +21,7 @@ export type OracleVerdict =
   | { readonly kind: 'malformed' }
   | {
       readonly kind: 'ok'
-      /** Header and question are those of the reply to the question. */
+      /** Header and question are those of a reply to the question. */
       readonly matches: boolean
       /** Address in RFC 5952 form, IPv4-mapped IPv6 as IPv4 -> TTL in seconds. */
       readonly taught: ReadonlyMap<string, number>
@@ -32,10 +32,10 @@ interface CutRecord {
   readonly owner: readonly string[]
   readonly type: number
   readonly class: number
-  /** Type to the end of RDATA, as it stands in the message. */
+  /** From the type to the end of RDATA, unchanged. */
   readonly octets: Uint8Array
   readonly rdata: Uint8Array
-  /** Of a CNAME of class IN in the answer section. */
+  /** Only for a CNAME of class IN in the answer section. */
   readonly target: readonly string[]
 }
 
@@ -77,7 +77,7 @@ function rcodeOf(message: Uint8Array, cut: Cut): number {
   return rcode
 }
 
-/** Cuts a message into questions and records; undefined when an octet is missing, wrong or left over. */
+/** Cuts a message into questions and records. Undefined if an octet is missing, wrong or left over. */
 function dissect(message: Uint8Array): Cut | undefined {
   if (message.length < 12) return undefined
   const view = new DataView(message.buffer, message.byteOffset, message.length)
@@ -129,7 +129,7 @@ function cutRecord(
   }
 }
 
-/** A name of at most 255 octets in lower case; undefined when it can't be read. */
+/** A name of at most 255 octets in lower case. Undefined if it is unreadable. */
 export function readLabels(message: Uint8Array, at: number): ReadName | undefined {
   const name = followLabels(message, at, 0)
   const size = name?.labels.reduce((sum, label) => sum + label.length + 1, 1) ?? 0
@@ -159,7 +159,7 @@ function followLabels(message: Uint8Array, first: number, jumps: number): ReadNa
 }
 
 function lowerCase(label: string): string {
-  // Most are lower case already, and a test costs less than a replacement.
+  // Most labels are lower case already, and a test costs less than a replacement.
   return !/[A-Z]/.test(label) ? label : label.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
@@ -187,7 +187,7 @@ function addressesOf(record: CutRecord): readonly string[] {
   return right ? [readAlone(record).address] : []
 }
 
-/** The names from the question on with the least TTL of the links to each; undefined when the chain is bad. */
+/** The names of the chain from the question on, each with the lowest TTL of the links to it. Undefined if the chain is bad. */
 function chainFrom(
   labels: readonly string[],
   answers: readonly CutRecord[],
@@ -207,7 +207,7 @@ function chainFrom(
   }
 }
 
-/** TTL and address as dns-packet reads them from the record alone, owned by the root; a CNAME's target is cut off. */
+/** TTL and address as dns-packet reads them from the record alone, owned by the root. The target of a CNAME is cut off. */
 function readAlone(record: CutRecord): { ttl: number; address: string } {
   const header = [0, 0, 0x80, 0, 0, 0, 0, 1, 0, 0, 0, 0]
   const root = 0

@@ -1,4 +1,4 @@
-// Patterns and names from text, and what an index or the naive matcher makes of them.
+// Patterns and names from text, and the matches of an index or of the naive matcher.
 
 import assert from 'node:assert/strict'
 import { parseName } from '../../../src/core/name.ts'
@@ -18,21 +18,21 @@ export function mkName(text: string): Uint8Array {
   return result.name
 }
 
-/** An index whose ids are the places in the list. */
+/** An index whose ids are the positions in the list. */
 export function mkIndex(patterns: readonly Pattern[]): PatternIndex {
   const index = new PatternIndex()
   patterns.forEach((pattern, id) => index.add(pattern, id))
   return index
 }
 
-/** Sorted ids of the match, from a buffer in which the name stands between other octets. */
+/** Sorted ids of the match, from a buffer in which other octets surround the name. */
 export function idsOf(index: PatternIndex, name: Uint8Array): number[] {
   const wire = new Uint8Array(name.length + 10).fill(0x61)
   wire.set(name, 5)
   const out = new IdList(1)
   out.push(-1)
   const count = index.match(wire, 5, out)
-  assert.equal(out.items[0], -1, 'what was in the list stays')
+  assert.equal(out.items[0], -1, 'earlier items of the list stay')
   assert.equal(out.count, count + 1, 'the result is the number of ids appended')
   return [...out.items.subarray(1, out.count)].sort((a, b) => a - b)
 }

@@ -1,5 +1,5 @@
-// A policy as the text of the object that its author would write: the loader's inverse, for policies made by tests.
-// JSON, which is YAML. Only what has a form there can be given: peers of one kind in a rule, port 0 for every port.
+// Writes a policy as the text of its object: the loader's inverse, for policies that tests make. The text is JSON, which is YAML. It can
+// express only some policies: those with peers of one kind in a rule, and with port 0 for every port.
 
 import { formatPrefix } from '../../../src/core/ip.ts'
 import { formatProtocol, PORT_PROTOCOLS, type PortRange } from '../../../src/core/protocol.ts'
@@ -18,7 +18,7 @@ export function formatPolicy(policy: Policy): string {
     policy.rules.filter((rule) => rule.action === action).map(ruleDocument)
   const deny = ruleOf('deny')
   const allow = ruleOf('allow')
-  // A policy needs one rule at least; this one allows nothing.
+  // A policy needs at least one rule; this one allows nothing.
   const egress = allow.length + deny.length === 0 ? [{}] : allow
   return JSON.stringify({
     apiVersion: 'cilium.io/v2',
@@ -33,7 +33,7 @@ export function formatPolicy(policy: Policy): string {
   })
 }
 
-/** The namespace that the loader puts in front is written out, which means the same. */
+/** Writes out the namespace prefix that the loader would add, which means the same. */
 function selectorDocument({ matchLabels, matchExpressions }: LabelSelector): object {
   const labels = { matchLabels: Object.fromEntries(matchLabels) }
   return matchExpressions === undefined ? labels : { ...labels, matchExpressions }
@@ -92,7 +92,7 @@ function dnsDocument({ text }: { readonly text: string }): object {
   return { matchPattern: text }
 }
 
-/** Three equal ranges, one for each protocol, are what `ANY` says. */
+/** Writes three equal ranges, one for each protocol, as `ANY`. */
 function groupProtocols(ports: readonly PortRange[]): readonly object[] {
   const documents: object[] = []
   for (let i = 0; i < ports.length; i++) {

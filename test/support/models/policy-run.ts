@@ -1,6 +1,6 @@
-// From any policy to any other while names are known, on a node whose datapath records each write. `change` watches on every single write of
-// every commit that a flow which is allowed before and after is allowed. `compare` compares every verdict with a naive reading of
-// docs/spec/semantics 2.
+// Changes any policy to any other while names are known, on a node whose datapath records each write. `change` checks at every single
+// write of every commit that a flow which is allowed before and after is allowed. `compare` compares every verdict with a naive reading
+// of docs/spec/semantics 2.
 
 import assert from 'node:assert/strict'
 import type { Prefix } from '../../../src/core/ip.ts'
@@ -71,7 +71,7 @@ export class PolicyRun {
     return Array.from({ length: count }, (_, i) => this.#policy(this.random, i))
   }
 
-  /** An answer with a new address, or one known already, for some name. */
+  /** Learns a new or known address for some name. */
   learn(): void {
     const name = this.random.pick(NAMES)
     const text = addressNumber(this.random.oneIn(2) ? 4 : 6, this.random.below(12))
@@ -101,7 +101,7 @@ export class PolicyRun {
     return recorder.verdict(this.node.endpoint(endpoint).id, peer, protocol, port)
   }
 
-  /** Watches flows that pass now and will pass then, on every write until `stop`. */
+  /** Checks at every write until `stop` that flows which pass before and after the change pass. */
   watch(before: readonly NaiveVerdict[], after: readonly NaiveVerdict[]): () => void {
     const kept = this.flows.filter((_, i) => before[i] !== 'deny' && after[i] !== 'deny')
     const watched = Array.from({ length: Math.min(kept.length, 24) }, () => this.random.pick(kept))
@@ -131,7 +131,7 @@ export class PolicyRun {
     stop()
   }
 
-  /** Every flow as the naive reading has it. */
+  /** Compares every flow with the naive reading. */
   compare(): void {
     const expected = this.verdicts()
     const wrong = this.flows.flatMap((flow, i) =>
@@ -149,7 +149,7 @@ export function formatFlow({ endpoint, peer, port, protocol }: Flow): string {
   return `${endpoint} -> ${peer.family} ${peer.octets.slice(0, peer.family === 4 ? 4 : 16).join('.')} ${port}/${protocol}`
 }
 
-/** Several changes, each compared before and after; returns the run at its end. */
+/** Makes several changes and compares before and after each. Returns the run. */
 export function runChanges(seed: number, options: PolicyRunOptions = {}): PolicyRun {
   const run = new PolicyRun(seed, options)
   for (let i = 0; i < 10; i++) run.learn()

@@ -1,8 +1,8 @@
-// What becomes of a client's query by its octets alone, by a slow and plain reading of docs/spec/semantics 4's table: the second
-// opinion on dns/query.ts. Names are arrays of Latin-1 labels in lower case, never dotted text.
+// The result of a client's query by its octets alone, by a slow and literal reading of docs/spec/semantics 4's table: the second opinion
+// on dns/query.ts. Names are arrays of Latin-1 labels in lower case, never dotted text.
 //
-// Readings that docs/spec/semantics leaves open, decided here as in the product: of several faults the row that needs least of the
-// message decides (silence, opcode, form, EDNS version, no question); options of a later EDNS version are not looked at.
+// docs/spec/semantics leaves some readings open. They are decided here as in the product: of several faults the row that needs least of
+// the message decides (silence, opcode, form, EDNS version, no question); options of a later EDNS version are ignored.
 
 import { readLabels } from './oracle.ts'
 
@@ -16,12 +16,12 @@ export interface ReadOpt {
 
 export interface ReadQuery {
   readonly verdict: QueryVerdict
-  /** Well-formed throughout; else nothing below is known. */
+  /** Well-formed throughout. Otherwise the fields below mean nothing. */
   readonly sound: boolean
   readonly labels: readonly string[]
   readonly type: number
   readonly class: number
-  /** Octets up to and with the question; 12 without one. */
+  /** The number of octets up to the end of the question; 12 without one. */
   readonly questionEnd: number
   readonly opt: ReadOpt | undefined
 }
@@ -51,7 +51,7 @@ function viewOf(message: Uint8Array): DataView {
   return new DataView(message.buffer, message.byteOffset, message.length)
 }
 
-/** Undefined when an octet is missing, wrong or left over. */
+/** Undefined if an octet is missing, wrong or left over. */
 function dissect(message: Uint8Array): Body | undefined {
   const view = viewOf(message)
   let body: Body | undefined = NOTHING
@@ -78,7 +78,7 @@ function readQuestion(message: Uint8Array, view: DataView): Body | undefined {
   const name = readLabels(message, 12)
   if (name === undefined || name.next + 4 > message.length) return undefined
   const size = name.labels.reduce((sum, label) => sum + 1 + label.length, 1)
-  // A name with a pointer takes other room than its labels.
+  // A name with a pointer has another size than its labels.
   if (name.next - 12 !== size) return undefined
   return {
     labels: name.labels,
@@ -91,7 +91,7 @@ function readQuestion(message: Uint8Array, view: DataView): Body | undefined {
 
 interface ReadRecord {
   readonly type: number
-  /** Of an OPT record: its options can be read. */
+  /** Whether the options of an OPT record are readable. */
   readonly sound: boolean
   readonly opt: ReadOpt
   readonly next: number
@@ -112,7 +112,7 @@ function readRecord(message: Uint8Array, view: DataView, at: number): ReadRecord
   return { type: view.getUint16(owner.next), sound, opt, next }
 }
 
-/** Options follow one another to the last octet; a cookie has 8 octets or 16 to 40 (RFC 7873 4). */
+/** Whether options fill the octets exactly. A cookie has 8 octets or 16 to 40 (RFC 7873 4). */
 function areOptions(octets: Uint8Array): boolean {
   if (octets.length === 0) return true
   if (octets.length < 4) return false

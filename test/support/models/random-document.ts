@@ -1,5 +1,5 @@
-// Random policies that can be written as objects, over a world small enough for their prefixes, exceptions, names and
-// port ranges to overlap; and the packets worth trying on them: the edges of everything that they name.
+// Random policies that can be written as objects, over a world so small that prefixes, exceptions, names and port ranges overlap. Also
+// packets at the edges of everything that these policies name.
 
 import {
   formatPrefix,
@@ -25,14 +25,14 @@ const LENGTHS = {
 const PORTS = [1, 22, 53, 80, 443, 444, 1023, 1024, 8080, 32_768, 65_534, 65_535]
 const LAST_PORT = 65_535
 
-/** One packet's destination. */
+/** The destination of a packet. */
 export interface Target {
   readonly peer: Prefix
   readonly protocol: number
   readonly port: number
 }
 
-/** An address of the few hundred that most prefixes are drawn around. */
+/** One of the few hundred addresses around which most prefixes are made. */
 export function randomAddress(random: Random, family: Family = random.oneIn(2) ? 4 : 6): Prefix {
   const [block, host] = [random.below(2), random.below(64)]
   return prefixOf(
@@ -64,7 +64,7 @@ function isAllow({ action }: Rule): boolean {
 }
 
 function randomRule(random: Random, namespace: string | undefined): Rule {
-  // What the loader adds to a selector that says nothing about namespaces.
+  // The loader adds this to a selector without a namespace.
   const own = namespace === undefined ? [] : [[NAMESPACE, namespace] as const]
   const action = random.oneIn(3) ? 'deny' : 'allow'
   const anyPeer = random.oneIn(10)
@@ -128,7 +128,7 @@ function randomPort(random: Random): number {
   return random.oneIn(3) ? 1 + random.below(LAST_PORT) : random.pick(PORTS)
 }
 
-/** Packets for these policies: a peer at or beside the edge of a prefix, or one of `known`; a port likewise. */
+/** Packets for these policies: the peer is at or beside the edge of a prefix, or one of `known`; likewise the port. */
 export function randomTargets(
   random: Random,
   policies: readonly Policy[],
@@ -158,7 +158,7 @@ function portOf(
   ranges: readonly PortRange[],
   family: Family,
 ): { readonly protocol: number; readonly port: number } {
-  // Echo requests, which no port rule means.
+  // Echo requests, which no port rule covers.
   if (random.oneIn(12)) return { protocol: family === 4 ? 1 : 58, port: 0 }
   if (ranges.length === 0 || random.oneIn(4)) {
     return { protocol: random.pick(PORT_PROTOCOLS), port: randomPort(random) }
@@ -169,7 +169,7 @@ function portOf(
   return { protocol: other, port: Math.min(LAST_PORT, Math.max(0, port)) }
 }
 
-/** First or last address of a prefix, the one before or behind it, or any inside. */
+/** The first or last address of a prefix, the one before or after it, or any inside. */
 export function edgeOf(random: Random, { family, octets, length }: Prefix): Prefix {
   const width = widthOf(family)
   const address = octets.slice()
@@ -189,7 +189,7 @@ function setBit(octets: Uint8Array, bit: number): void {
   octets[bit >> 3] = octets[bit >> 3]! | (0x80 >> (bit & 7))
 }
 
-/** One up or down, around the end. */
+/** One address up or down. Wraps around at the ends. */
 function step(octets: Uint8Array, width: number, by: 1 | -1): void {
   for (let i = width / 8 - 1; i >= 0; i--) {
     const sum = octets[i]! + by

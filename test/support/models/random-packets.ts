@@ -1,5 +1,5 @@
-// Random packets (random-packets.c) as a program that sends them and as octets, and what is known and allowed of the addresses
-// that they go to.
+// Random packets (random-packets.c), as a program that sends them and as octets, and the known and allowed addresses among their
+// destinations.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LEARNED, type PolicyRow } from '../../contract/bench.ts'
 
-/** What random-packets.h calls open, and what it calls open at port 443. */
+/** The addresses that random-packets.h calls open, and those that it calls open at port 443. */
 export const KNOWN = [
   ['192.0.2.1/32', LEARNED, 9],
   ['2001:db8::1/128', LEARNED, 10],
@@ -21,7 +21,7 @@ export const POLICIES: readonly PolicyRow[] = [
   { identity: LEARNED + 1, protocol: 17, port: 443 },
 ]
 
-/** The compiled program; goes with the process. */
+/** Compiles the program. It is removed at the exit of this process. */
 export function buildRandomPackets(): string {
   const folder = mkdtempSync(join(tmpdir(), 'namegate-packets-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

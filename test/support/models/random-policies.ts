@@ -1,6 +1,6 @@
-// Random policies over one datapath, put in force one after the other while names come and go, and packets judged by the
-// kernel: every verdict is what a naive reading of docs/spec/semantics 2 and 3 says, and what is allowed before and after a change passes
-// all the way through it. NAMEGATE_SEED=n begins with that seed, NAMEGATE_POLICIES=n tries so many policies.
+// Puts random policies in force over one datapath, one after the other, while names are learned and forgotten, and lets the kernel judge
+// packets. Every verdict equals a naive reading of docs/spec/semantics 2 and 3. A packet that is allowed before and after a change passes
+// during the whole change. NAMEGATE_SEED=n sets the first seed, NAMEGATE_POLICIES=n the number of policies.
 
 import assert from 'node:assert/strict'
 import { formatFault } from '../../../src/core/errors.ts'
@@ -21,7 +21,7 @@ import { randomDocument } from './random-document.ts'
 
 export const DEFAULTS = ['deny', 'allow', 'audit'] as const
 export const SEED = Number(process.env['NAMEGATE_SEED'] ?? 20_261_121)
-/** How many policies to try, where nobody wants another number. */
+/** The number of policies to try: NAMEGATE_POLICIES, or the usual number. */
 export function policiesOr(usual: number): number {
   return Number(process.env['NAMEGATE_POLICIES'] ?? usual)
 }
@@ -29,10 +29,10 @@ export function policiesOr(usual: number): number {
 /** Policies in force at once. */
 const TOGETHER = 4
 const PROBES = 20
-/** Probes that are tried between the slices of a change. */
+/** Probes that run between the slices of a change. */
 const WATCHED = 4
 
-/** Runs until so many policies were tried; returns what was done. Closes the bench. */
+/** Runs until the number of policies is reached. Returns a summary. Closes the bench. */
 export function judgeMany(
   bench: Bench,
   seed: number,
@@ -67,7 +67,7 @@ export function judgeMany(
   return `seed ${seed}: ${tried}, ${tally.probes} probes (${tally.ipv6} IPv6; ${verdicts.allow} allow, ${verdicts.deny} deny, ${verdicts.audit} audit), ${tally.watched} looks in ${tally.slices} slices, up to ${tally.mostPrefixes} prefixes, ${seconds} s`
 }
 
-/** What the loader makes of the text of a policy; its meaning must be the one it was written from. */
+/** The policy that the loader makes of the text of a policy. Both must mean the same. */
 function loaded(policy: Policy): Policy {
   const document = formatPolicy(policy)
   const { policies, faults } = loadPolicies(document, 'policy.yaml')
@@ -109,7 +109,7 @@ function kindsOf({ selector, rules }: Policy): Readonly<Record<Kind, boolean>> {
   }
 }
 
-/** The next set of policies: mostly one of them is new, now and then all are. */
+/** The next set of policies: mostly one is new, sometimes all are. */
 function nextPolicies(run: KernelNode, tally: Tally): readonly Policy[] {
   const { random } = run
   const fresh = (): Policy => {
@@ -157,12 +157,12 @@ function runCase(run: KernelNode, tally: Tally): void {
   tally.mostPrefixes = Math.max(tally.mostPrefixes, run.core.ipcache.prefixes.slots.used)
 }
 
-/** Packets that passed because something is audited. */
+/** Number of packets that passed because something is audited. */
 function auditedBy({ datapath }: Bench): number {
   return datapath.reports.counters()['verdict_audit'] ?? NaN
 }
 
-/** Probes of which the kernel thinks otherwise than it should. */
+/** Probes whose verdict in the kernel differs from the expected one. */
 export function differences(
   run: KernelNode,
   probes: readonly Probe[],

@@ -1,5 +1,5 @@
-// Random policies over a small world, so that rules overlap: names under shared patterns, prefixes inside one another,
-// exceptions, denies, ranges. As internal rules, which is what the loader makes of files.
+// Random policies over a small world, so that rules overlap: names under shared patterns, prefixes inside one another, exceptions,
+// denies, ranges. They are internal rules, as the loader makes them from files.
 
 import { ANY_PROTOCOL, SCTP, TCP, UDP, type PortRange } from '../../../src/core/protocol.ts'
 import type { Entity, PeerSelector, Policy, PortRule, Rule } from '../../../src/policy/rule.ts'
@@ -52,7 +52,7 @@ export function randomPolicies(random: Random, count: number): readonly Policy[]
   return Array.from({ length: count }, (_, i) => randomPolicy(random, i))
 }
 
-/** The policy with number `i`: its name, and the place of its rules, are those of that number. */
+/** The policy with number `i`. Its name and the positions of its rules come from this number. */
 export function randomPolicy(random: Random, i: number): Policy {
   const rules = Array.from({ length: random.below(4) }, (_, line) => randomRule(random, i, line))
   return {

@@ -1,18 +1,18 @@
-// Random label selectors over the few labels that the endpoints and resources of random worlds have: positive and
-// negative conditions, keys with and without a source, values that nothing has.
+// Random label selectors over the few labels of the endpoints and resources in random worlds: positive and negative conditions, keys
+// with and without a source, and values that no object has.
 
 import type { LabelExpression, LabelSelector } from '../../../src/policy/rule.ts'
 import type { Random } from './random.ts'
 
 const KEYS = ['app', 'k8s:app', 'external:app', 'tier', 'env'] as const
 const VALUES = ['a', 'b', 'db', '1', ''] as const
-/** Labels of resources for such worlds. */
+/** Labels of resources in such worlds. */
 export const RESOURCE_LABELS = [
   ['k8s:app=db', 'k8s:tier=1'],
   ['external:app=a', 'external:env=b'],
 ] as const
 
-/** A selector; `inside` are conditions that it has besides, such as a namespace. */
+/** A selector. `inside` has further conditions, such as a namespace. */
 export function randomSelector(
   random: Random,
   inside: readonly (readonly [string, string])[] = [],

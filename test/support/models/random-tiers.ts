@@ -1,5 +1,5 @@
-// Random ClusterNetworkPolicies over the world of random-policy.ts, as internal rules: both tiers, few priorities so that some are equal, and
-// rules that overlap.
+// Random ClusterNetworkPolicies over the world of random-policy.ts, as internal rules: both tiers, few priorities so that some are
+// equal, and rules that overlap.
 
 import type { PeerSelector, Policy, PortRule, Rule } from '../../../src/policy/rule.ts'
 import { patternOf, prefixOf } from '../nodes/node.ts'
@@ -9,7 +9,7 @@ import { randomSelector } from './random-selector.ts'
 
 const PRIORITIES = [0, 5, 5, 1000]
 
-/** The policy with number `i`: its name, and the place of its rules, are those of that number. */
+/** The policy with number `i`. Its name and the positions of its rules come from this number. */
 export function randomTierPolicy(random: Random, i: number): Policy {
   const rules = Array.from({ length: 1 + random.below(4) }, (_, line) =>
     randomRule(random, i, line),

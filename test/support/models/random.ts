@@ -1,4 +1,4 @@
-// Random numbers that come again with the same seed, so that a failure can be replayed (xorshift32, Marsaglia).
+// Random numbers that repeat with the same seed, so that a failure can be replayed (xorshift32, Marsaglia).
 
 export class Random {
   #state: number

@@ -1,5 +1,5 @@
-// A datapath that keeps everything in plain Maps and counts what is written, section by section: for asserts about
-// writes and about every moment inside a commit. It applies changes as the port says and can be told to refuse.
+// A datapath that keeps everything in plain Maps and counts the writes of each section: for asserts about writes and about every moment
+// inside a commit. It applies changes as the port demands, and refuses writes on request.
 
 import type { EndpointId, Identity } from '../../../src/core/ids.ts'
 import { formatPrefix, truncatePrefix, widthOf, type Prefix } from '../../../src/core/ip.ts'
@@ -57,7 +57,7 @@ const NO_WRITES = {
 
 export class Recorder implements Datapath {
   readonly kind = 'memory'
-  /** By `10.0.0.0/8`, in an endpoint's own scope by `192.0.2.1/32@1`. */
+  /** By `10.0.0.0/8`. In an endpoint's own scope by `192.0.2.1/32@1`. */
   readonly prefixes = new Map<
     string,
     Place & { readonly prefix: Prefix; readonly scope?: number }
@@ -70,7 +70,7 @@ export class Recorder implements Datapath {
   readonly connections: { readonly endpoint: EndpointId; readonly peer: Prefix }[] = []
   writes = { ...NO_WRITES }
   refuse: (write: Write) => boolean = () => false
-  /** Called after every single write, refused ones apart. */
+  /** Called after every write that is not refused. */
   onWrite: (write: Write) => void = () => undefined
   #mode: Mode = 'enforce'
   /** State of every hook. */
@@ -107,7 +107,7 @@ export class Recorder implements Datapath {
     return this.apply(changes)
   }
 
-  /** What a commit does, all at once. */
+  /** Applies a commit at once. */
   protected apply(changes: Changes): CommitResult {
     const failures: CommitFailure[] = []
     this.writes.commits++
@@ -138,7 +138,7 @@ export class Recorder implements Datapath {
     return failures
   }
 
-  /** What the port says about a packet of an enforced endpoint to an address, mode and connections apart. */
+  /** The port's verdict about a packet of an enforced endpoint to an address, without mode and connections. */
   verdict(endpoint: EndpointId, peer: Prefix, protocol: number, port: number): Verdict {
     const { identity: id, addressClass } = this.placeOf(peer, endpoint)
     const found = [id, addressClass, ANY_IDENTITY].map(
@@ -150,7 +150,7 @@ export class Recorder implements Datapath {
     return found.includes('audit') || found.includes('audit-pass') ? 'audit' : 'deny'
   }
 
-  /** Identity and class of an address by longest match; for a scoped endpoint its own host entries come first. */
+  /** Identity and class of an address by longest match. A scoped endpoint looks in its own host entries first. */
   placeOf(peer: Prefix, endpoint?: EndpointId): Place {
     if (endpoint !== undefined && this.endpoints.get(endpoint)?.scoped === true) {
       const own = this.prefixes.get(keyOfPrefix(peer, endpoint))

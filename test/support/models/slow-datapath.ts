@@ -1,5 +1,5 @@
-// A datapath that applies at once, made to take its time: each commit is applied, and said to be, some milliseconds
-// after it was given, or when the test lets it go on. Until then nothing of it is in force.
+// Delays a datapath that applies at once. Each commit is applied and reported some milliseconds after the call, or when the test allows
+// it. Until then nothing of the commit is in force.
 
 import assert from 'node:assert/strict'
 import type { Clock } from '../../../src/core/clock.ts'
@@ -9,12 +9,12 @@ import { copyChanges } from '../changes.ts'
 import { DatapathWrapper } from './datapath-wrapper.ts'
 
 export class SlowDatapath extends DatapathWrapper {
-  /** How long a commit takes; 0: it is applied when it returns. */
+  /** Duration of a commit. With 0, it is applied when the call returns. */
   takesMs = 0
   readonly #clock: Pick<Clock, 'after'>
   #isStalled = false
   #taken: Changes | undefined
-  /** Whether the time of what was taken is over. */
+  /** Whether the delay of the pending commit is over. */
   #isDue = false
   #listener: (result: CommitResult) => void = () => undefined
 
@@ -59,7 +59,7 @@ export class SlowDatapath extends DatapathWrapper {
     this.#taken = undefined
     this.#isDue = false
     const result = this.inner.commit(taken)
-    assert.ok(result !== undefined, 'the datapath within applies at once')
+    assert.ok(result !== undefined, 'the inner datapath applies at once')
     this.#listener(result)
   }
 }

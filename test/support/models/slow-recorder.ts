@@ -1,4 +1,4 @@
-// A recorder whose commits end when the test says so: until then nothing of them is in force.
+// A recorder whose commits end when the test calls `end`. Until then nothing of them is in force.
 
 import assert from 'node:assert/strict'
 import type { Changes, CommitResult } from '../../../src/datapath/entries.ts'
@@ -6,7 +6,7 @@ import { copyChanges } from '../changes.ts'
 import { Recorder } from './recorder.ts'
 
 export class SlowRecorder extends Recorder {
-  /** False: commits are applied at once, as those of `Recorder`. */
+  /** False: commits are applied at once, as in `Recorder`. */
   slow = true
   #taken: Changes | undefined
   #listener: (result: CommitResult) => void = () => undefined
@@ -26,7 +26,7 @@ export class SlowRecorder extends Recorder {
     return this.#taken !== undefined
   }
 
-  /** Applies the commit that was taken, if any, and tells. */
+  /** Applies and reports the pending commit, if there is one. */
   end(): void {
     const changes = this.#taken
     if (changes === undefined) return

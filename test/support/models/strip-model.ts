@@ -1,6 +1,5 @@
-// What is left of a message when addresses are taken out of it, by a plain reading: the message is taken apart into texts
-// and lists, names expanded, and the lists are filtered. The second opinion on dns/answer-strip.ts, which never takes a
-// message apart.
+// The rest of a message after addresses are removed from it, by a literal reading: takes the message apart into texts and lists, expands
+// names, and filters the lists. The second opinion on dns/answer-strip.ts, which never takes a message apart.
 
 import { readLabels } from './oracle.ts'
 import { cut, readService } from './oracle-svcb.ts'
@@ -20,14 +19,14 @@ export interface PartRecord {
   /** Octets as hex, names as labels. */
   readonly data: readonly (string | readonly string[])[]
   readonly rdata: Uint8Array
-  /** A name in it can't be read. */
+  /** A name in it is unreadable. */
   readonly isBroken: boolean
 }
 
-/** Says of an address, 4 or 16 octets with mapped ones as 4, whether it goes. */
+/** Whether an address is removed; it has 4 or 16 octets, and a mapped one has 4. */
 export type Unwanted = (octets: Uint8Array) => boolean
 
-/** Octets in front of the names of a type, and how many names. */
+/** The number of octets before the names of a type, and the number of names. */
 const NAMES = new Map<number, readonly [before: number, names: number]>([
   ...[2, 3, 4, 5, 7, 8, 9, 12, 30, 39, 47].map((type) => [type, [0, 1]] as const),
   ...[6, 14, 17].map((type) => [type, [0, 2]] as const),
@@ -37,7 +36,7 @@ const NAMES = new Map<number, readonly [before: number, names: number]>([
   [33, [6, 1]],
 ])
 
-/** Undefined when the message can't be read. */
+/** Undefined if the message is unreadable. */
 export function partsOf(message: Uint8Array): Parts | undefined {
   if (message.length < 12) return undefined
   const view = new DataView(message.buffer, message.byteOffset, message.length)
@@ -93,7 +92,7 @@ function dataOf(
   return { data: [...parts, hex(message.subarray(at, end))], isBroken: false }
 }
 
-/** The message without the unwanted addresses, and with `stripsHints` without any hint. */
+/** The message without the unwanted addresses. With `stripsHints`, also without all hints. */
 export function stripped(parts: Parts, stripsHints: boolean, unwanted: Unwanted): Parts {
   const lost = new Set<number>()
   const left = parts.records.flatMap((record) => {
@@ -144,7 +143,7 @@ function strippedRecord(
           left.push(...pair)
       }
     }
-    // A list that was empty before has lost nothing.
+    // A list that was already empty has lost nothing.
     if (gone.includes(key) || (key === 0 && left.length === 0 && value.length > 0)) continue
     octets.push(key >> 8, key & 255, left.length >> 8, left.length & 255, ...left)
   }

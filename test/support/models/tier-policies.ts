@@ -1,5 +1,5 @@
-// Policies with and without tiers that select peers by names and entities, as arbitraries of fast-check, and `naive`, which reads the text of the
-// API: what these policies decide about one packet.
+// Policies with and without tiers that select peers by names and entities, as arbitraries of fast-check. `naive` reads the text of the
+// API literally: what these policies decide about one packet.
 
 import fc from 'fast-check'
 import { identity } from '../../../src/core/ids.ts'
@@ -61,7 +61,7 @@ export function policyOf(
   }
 }
 
-// Deny and Pass rules of tiers select by names here like by any other label: the datapath knows identities only.
+// Deny and Pass rules of tiers select by names here like by any other label, because the datapath knows only identities.
 export const tierPolicy = fc
   .record({
     name: fc.constantFrom('Admin' as const, 'Baseline' as const),
@@ -102,7 +102,7 @@ function covers({ peers, toPorts }: Rule, packet: Packet): boolean {
   return isPeer && isPort
 }
 
-/** The text of the API, one sentence after the other, and the endpoint's default behind it. */
+/** The text of the API, sentence by sentence, and then the endpoint's default. */
 export function naive(policies: readonly Policy[], egress: DefaultEgress, packet: Packet): boolean {
   const inTier = (tier: string): Rule['action'] | undefined => {
     for (const priority of [0, 1, 2]) {

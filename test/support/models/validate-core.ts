@@ -1,4 +1,4 @@
-// Every count of a node's core against what it counts.
+// Compares every count of a node's core with the items that it counts.
 
 import type { CoreState } from '../../../src/enforcement/core-state.ts'
 import { validateIpCache } from '../../../src/ipcache/validate.ts'

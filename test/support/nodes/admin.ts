@@ -6,7 +6,7 @@ import { FlowRing } from '../../../src/flows/record/flow-ring.ts'
 import type { LimitUse } from '../../../src/telemetry/limits.ts'
 import type { Node } from './node.ts'
 
-/** What was asked of the state, beside the state itself. */
+/** The state, and the calls that it received. */
 export interface AdminLab {
   readonly state: AdminState
   readonly audits: { readonly scope: AuditScope; readonly on: boolean | undefined }[]
@@ -18,7 +18,7 @@ const LIMITS: readonly LimitUse[] = [
   { limit: 'queries-in-flight-per-client', use: undefined, bound: 1, hits: 9 },
 ]
 
-/** Everything is as the node has it; policy files and the rest can be given. */
+/** The state of a node. `given` replaces parts, such as policy files. */
 export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
   const audits: { readonly scope: AuditScope; readonly on: boolean | undefined }[] = []
   const state: AdminState = {
@@ -115,7 +115,7 @@ export async function http(
   })
 }
 
-/** Flows that are on disk: one of long ago, and one that is younger than any in memory. */
+/** Flows on disk: an old one, and one that is younger than any in memory. */
 export const KEPT = [
   '{"time":"2001-01-01T00:00:00.000Z","kind":"denied","name":"old.example"}\n',
   '{"time":"2999-01-01T00:00:00.000Z","kind":"denied","name":"new.example"}\n',

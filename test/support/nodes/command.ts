@@ -1,4 +1,4 @@
-// A command run as a function, with what it wrote.
+// Runs a command as a function, and returns its output.
 
 import type { Command, CommandOutput, Terminal } from '../../../src/cli/command.ts'
 import { findCommand } from '../../../src/cli/commands.ts'
@@ -33,7 +33,7 @@ export async function runCommandOn(
   return { code: await command(args, output), out, err }
 }
 
-/** A terminal of that width, on which nothing is ever interrupted. */
+/** A terminal of that width, without interrupts. */
 export function mkTerminal(columns: number): Terminal {
   return { columns, rows: 24, onInterrupt: () => undefined }
 }

@@ -1,5 +1,4 @@
-// What a daemon reads in tests: policies and endpoints as texts, and a folder that changes as a mounted
-// ConfigMap does.
+// The files that a daemon reads in tests: policies and endpoints as texts, and a folder that changes like a mounted ConfigMap.
 
 import {
   mkdirSync,
@@ -18,7 +17,7 @@ export function mkFolder(): string {
   return mkdtempSync(join(tmpdir(), 'namegate-daemon-'))
 }
 
-/** A policy that lets its endpoints ask and reach these names only. */
+/** A policy that lets its endpoints ask and reach only these names. */
 export function policyText(
   name: string,
   names: readonly string[],
@@ -40,7 +39,7 @@ export function policyText(
   ].join('\n')
 }
 
-/** An endpoints file: name -> address, all labelled `app: NAME` or as given. */
+/** An endpoints file: name -> address. By default, every endpoint has the label `app: NAME`. */
 export function endpointsText(
   addresses: Readonly<Record<string, string>>,
   app: (name: string) => string = (name) => name,
@@ -52,7 +51,7 @@ export function endpointsText(
   return list.length === 0 ? 'endpoints: []\n' : `endpoints:\n${list.join('')}`
 }
 
-/** A folder whose files are links into `..data`, swapped as the kubelet does it. */
+/** A folder whose files are links into `..data`, which is replaced as the kubelet does it. */
 export class MountedFolder {
   readonly path: string
   #version = 0
@@ -63,7 +62,7 @@ export class MountedFolder {
     this.publish(files)
   }
 
-  /** The new files in a folder of their own, `..data` renamed over, links made and removed, the old folder gone. */
+  /** Writes the new files to a folder of their own, renames `..data` over the old one, makes and removes links, and removes the old folder. */
   publish(files: Readonly<Record<string, string>>): void {
     const before = `..${this.#version}`
     const now = `..${++this.#version}`

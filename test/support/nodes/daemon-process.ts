@@ -1,4 +1,4 @@
-// `namegate run` as a process of its own, in a folder of its own, with an upstream that the test holds.
+// `namegate run` as a process, in a folder of its own, with an upstream that the test controls.
 
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
@@ -10,13 +10,13 @@ import { DnsClient } from '../peers/dns-client.ts'
 import { LabProcess, run, type Output } from '../labs/lab-process.ts'
 
 export const PROGRAM = resolve('bin/namegate')
-/** What a program that isn't root is run as. */
+/** The arguments of setpriv that run a program without root. */
 export const NOBODY = ['--reuid', '65534', '--regid', '65534', '--clear-groups']
 
 export interface FolderOptions {
   /** Path inside the folder -> text. */
   readonly files?: Readonly<Record<string, string>>
-  /** Whole lines of the config; what isn't given is as in `DEFAULTS`. */
+  /** Whole lines of the config. Other lines are those of `DEFAULTS`. */
   readonly config?: Readonly<Record<string, string>>
 }
 
@@ -30,7 +30,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   admin: '{ socket: admin.sock }',
 }
 
-/** A folder with a config; `namegate` runs in it. */
+/** A folder with a config. `namegate` runs in it. */
 export class DaemonFolder {
   readonly path = mkFolder()
 
@@ -56,18 +56,18 @@ export class DaemonFolder {
     return join(this.path, name)
   }
 
-  /** A command to its end. */
+  /** Runs a command of namegate to its end. */
   async namegate(...args: readonly string[]): Promise<Output> {
     const config = ['--config', 'namegate.yaml']
     return await run(PROGRAM, [...args, ...config], { cwd: this.path, limitMs: 30_000 })
   }
 
-  /** Any command, to its end. */
+  /** Runs any command to its end. */
   async run(command: string, ...args: readonly string[]): Promise<Output> {
     return await run(command, args, { cwd: this.path, limitMs: 30_000 })
   }
 
-  /** The daemon, once it serves; `env`: more environment. */
+  /** Starts the daemon, and waits until it serves. `env`: more environment. */
   async serve(env: Readonly<Record<string, string>> = {}): Promise<RunningDaemon> {
     const daemon = this.spawn(env)
     await daemon.process.untilOutput(/namegate serves/, 60_000)
@@ -94,7 +94,7 @@ export class RunningDaemon {
     this.#socket = socket
   }
 
-  /** Of the first listener. */
+  /** The port of the first listener. */
   get port(): number {
     const found = /addresses: ?\["[^"]*:(\d+)"|"addresses":\["[^"]*:(\d+)"/.exec(
       this.process.stderr,
@@ -120,7 +120,7 @@ export class RunningDaemon {
   }
 }
 
-/** A TCP port of 127.0.0.1 that nobody has now. */
+/** A TCP port of 127.0.0.1 that is free now. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -129,5 +129,5 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** Why a test that needs root is left out; false when it is not. */
+/** The reason why a test that needs root is skipped, or false. */
 export const NEEDS_ROOT = process.getuid?.() === 0 ? false : 'needs root'

@@ -1,4 +1,4 @@
-// A DNS decision as FlowRing.addDns takes it.
+// Makes a DNS decision for FlowRing.addDns.
 
 import {
   FLOW_KINDS,
@@ -15,7 +15,7 @@ type Given = Partial<Omit<DnsFlow, 'kind'>> & {
   readonly from?: string
 }
 
-/** Of endpoint 1, type A, unless said otherwise. */
+/** By default, of endpoint 1 and type A. */
 export function mkDnsFlow(name: string, { kind, from = '10.0.0.1', ...given }: Given): DnsFlow {
   const wire = wireOf(name)
   return {

@@ -25,7 +25,7 @@ export interface DoctorRow {
   readonly result: Result
   readonly found: RegExp
   readonly remedy?: RegExp
-  /** Which of the findings, for checks that have several; otherwise all have this result. */
+  /** The finding that has this result, for checks with several. Without it, all findings have this result. */
   readonly part?: string
 }
 

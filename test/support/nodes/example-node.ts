@@ -1,5 +1,5 @@
-// The world that examples of policies are about, over any datapath: pods of three namespaces, a resource, a node and what is
-// outside. Each example is a world of its own; its packets are judged by the datapath, its questions by the proxy's rules.
+// The world of the policy examples, over any datapath: pods of three namespaces, a resource, a node, and addresses outside. Each example
+// has a world of its own. The datapath judges its packets, and the proxy's rules judge its questions.
 
 import assert from 'node:assert/strict'
 import { CoreState } from '../../../src/enforcement/core-state.ts'
@@ -39,7 +39,7 @@ const PODS = [
 ].map((pod) => ({ ...pod, addresses: pod.addresses.map(prefixOf) }))
 const LAKE = { name: 'lake', addresses: [prefixOf('10.9.0.0/24')], labels: ['external:app=lake'] }
 const PORTS = portNamesOf([[{ name: 'pg', protocol: 6, port: 5432 }]])
-/** Names of peers; what is none is an address. */
+/** Names of peers. Any other text is an address. */
 const PEERS: ReadonlyMap<string, string> = new Map([
   ['host', '192.0.2.9'],
   ['lake', '10.9.0.77'],
@@ -118,7 +118,7 @@ export class ExampleNode {
     this.#core.committer.commit()
   }
 
-  /** What becomes of a first packet; `to` is `PEER PORT/PROTOCOL`. */
+  /** The verdict on a first packet. `to` is `PEER PORT/PROTOCOL`. */
   judge(from: string, to: string): 'pass' | 'drop' {
     const [peer = '', place = ''] = to.split(' ')
     const [port = NaN, protocol = NaN] = place.split('/').map(Number)

@@ -1,4 +1,4 @@
-// Questions to `explain` in short: names, addresses and ports as text.
+// Questions to `explain` in short form: names, addresses and ports as text.
 
 import assert from 'node:assert/strict'
 import { UDP, type DnsProtocol } from '../../../src/core/protocol.ts'
@@ -33,7 +33,7 @@ export function ask(
     : { ...question, server: { address: prefixOf(server), port } }
 }
 
-/** What an endpoint of the node is told. */
+/** The explanations for an endpoint of the node. */
 export function explainOn(
   node: Node,
   question: Question,

@@ -1,4 +1,4 @@
-// Recorded flows of three nodes as text, and `policy suggest` run on them, in a folder of their own.
+// Recorded flows of three nodes as text, and `policy suggest` on them, in a folder of its own.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ export interface Line {
   readonly count?: number
 }
 
-/** A line as the daemon keeps it. */
+/** A line in the form of the daemon's files. */
 export function mkLine(given: Line): string {
   const { app = 'shop', endpoint = `${app}-1`, peer, ...rest } = given
   const shared = {

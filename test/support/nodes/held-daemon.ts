@@ -1,8 +1,7 @@
-// The daemon over its configured datapath with a writer that is stalled, for the proofs of the hold:
-// `node --import tsx held-daemon.ts CONFIG held|unheld MS,MS,...`: each commit reaches the datapath so many milliseconds after
-// it was given, from the moment on when it says `ready`; with each SIGUSR2 the next number counts, and it says
-// `stalled MS`. `unheld`: commits are said to be in force when they are given, so that no answer waits.
-// When it ends it prints what became of answers, as JSON.
+// The daemon over its configured datapath with a delayed writer, for the proofs of the hold:
+// `node --import tsx held-daemon.ts CONFIG held|unheld MS,MS,...`. Once the daemon prints `ready`, each commit reaches the datapath MS
+// milliseconds after the call. Each SIGUSR2 selects the next number, and the daemon prints `stalled MS`. With `unheld`, the datapath
+// reports commits as in force at once, so that no answer waits. At its end, the daemon prints its counters of answers as JSON.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../../../src/config/load.ts'
@@ -16,9 +15,9 @@ import { DatapathWrapper } from '../models/datapath-wrapper.ts'
 
 class HeldWriter extends DatapathWrapper {
   readonly #isHeld: boolean
-  /** How long the writer is stalled before each commit. */
+  /** The delay of the writer before each commit. */
   stalledMs = 0
-  /** Commits that were said to be in force and are not. */
+  /** Commits that were reported as in force, and are not. */
   readonly #queue: Changes[] = []
   #isBusy = false
   #listener: (result: CommitResult) => void = () => undefined

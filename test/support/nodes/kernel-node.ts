@@ -1,6 +1,6 @@
-// A node over the kernel's own maps, without daemon or sockets, and beside it the little that a naive reading of
-// docs/spec/semantics 2 and 3 needs to know: names are taught and forgotten, policies change slice by slice, and any packet can
-// be judged by both. Two endpoints, fake time.
+// A node over the kernel's own maps, without daemon or sockets, and the facts that a naive reading of docs/spec/semantics 2 and 3 needs.
+// Names are taught and forgotten, policies change slice by slice, and both can judge any packet. It has two endpoints and a fake
+// clock.
 
 import { CoreState } from '../../../src/enforcement/core-state.ts'
 import { makeLimits } from '../../../src/core/limits.ts'
@@ -25,7 +25,7 @@ import { randomAddress, randomTargets, type Target } from '../models/random-docu
 import { NAMES } from '../models/random-policy.ts'
 import { RESOURCE_LABELS } from '../models/random-selector.ts'
 
-/** A case is so many seconds after the one before; names live for some cases and half a one. */
+/** The seconds between two cases. Names live for some whole cases and a half. */
 export const CASE_S = 100
 
 export type DefaultEgress = 'allow' | 'audit' | 'deny'
@@ -35,7 +35,7 @@ const ENDPOINTS = [
   { name: 'a', addresses: ['198.18.0.9', '2001:db8::9'].map(prefixOf), labels: ['k8s:app=a'] },
   { name: 'b', addresses: ['198.18.1.1', '2001:db8::1:1'].map(prefixOf), labels: ['k8s:app=b'] },
 ]
-/** One inside the other: what the inner one does not say it has from the outer one. */
+/** One resource contains the other. The inner one inherits the labels that it does not set. */
 const RESOURCES = [
   { name: 'r', addresses: ['198.18.0.16/28', '2001:db8::20/123'], labels: RESOURCE_LABELS[0] },
   { name: 'q', addresses: ['198.18.0.20/30', '2001:db8::24/128'], labels: RESOURCE_LABELS[1] },
@@ -44,9 +44,9 @@ const LABELLED = [...ENDPOINTS, ...RESOURCES].flatMap(({ addresses, labels }) =>
   addresses.map((prefix) => ({ prefix, labels })),
 )
 const ENDPOINT_ADDRESSES = LABELLED.map(({ prefix }) => prefix)
-/** Packets go to single addresses. */
+/** The same prefixes as single addresses, because packets go to single addresses. */
 const KNOWN = ENDPOINT_ADDRESSES.map((prefix) => ({ ...prefix, length: widthOf(prefix.family) }))
-/** Addresses that no prefix around the others has to do with. */
+/** Addresses outside of all other prefixes. */
 const ELSEWHERE = ['203.0.113.5', '255.255.255.255', '2001:db9::1', 'ff02::77'].map(prefixOf)
 
 /** A packet of an endpoint, as an Ethernet frame. */
@@ -58,11 +58,11 @@ export interface Probe extends Target {
 interface Taught {
   readonly name: string
   readonly address: Prefix
-  /** Second at which it is forgotten. */
+  /** The second at which it is forgotten. */
   until: number
 }
 
-/** Nobody is connected: what is probed opens flows, and the naive reading forgets names by their time alone. */
+/** Reports no open peers. Probes open connections, but the naive reading forgets names only by their time. */
 class Unconnected extends DatapathWrapper {
   override get peers(): typeof NO_PEERS {
     return NO_PEERS
@@ -140,7 +140,7 @@ export class KernelNode {
     return this.#inForce
   }
 
-  /** An answer that some endpoint got: a few addresses of one name, shared with other names. */
+  /** Teaches an answer for some endpoint: a few addresses of one name, which other names also have. */
   teach(): void {
     const endpoint = this.random.pick([...this.endpoints.registry])
     const name = this.random.pick(NAMES)
@@ -158,7 +158,7 @@ export class KernelNode {
     this.core.committer.commit()
   }
 
-  /** Lets time pass; names whose time is over are forgotten. */
+  /** Advances the time, and forgets expired names. */
   pass(seconds: number): void {
     this.#second += seconds
     this.clock.advance(seconds * 1000)
@@ -169,7 +169,7 @@ export class KernelNode {
     if (this.core.ipcache.hasContainersChanged) this.settle()
   }
 
-  /** Puts policies in force slice by slice; `between` is called after every slice. */
+  /** Puts policies in force slice by slice. Calls `between` after every slice. */
   change(policies: readonly Policy[], between: () => void): void {
     this.#inForce = policies
     this.policies.setPolicies(policies, this.endpoints.registry)
@@ -206,12 +206,12 @@ export class KernelNode {
   }
 }
 
-/** Where source, destination and the destination's port stand in a frame. */
+/** The positions of source, destination and destination port in a frame. */
 const LAYOUT = {
   4: { source: 26, target: 30, size: 4, port: 36 },
   6: { source: 22, target: 38, size: 16, port: 56 },
 } as const
-/** Frames by family and protocol, with addresses and port still to be filled in. */
+/** Frames by family and protocol, without addresses and port. */
 const FORMS = new Map<number, Uint8Array>()
 
 /** A first packet of an endpoint, as an Ethernet frame. */

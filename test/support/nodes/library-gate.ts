@@ -1,4 +1,4 @@
-// A library gate in the test's own process, an upstream that the test holds, and clients by source address.
+// A library gate in the test's own process, an upstream that the test controls, and clients by source address.
 
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
@@ -26,7 +26,7 @@ export function config(more: GateOptions['config'] = {}): NonNullable<GateOption
   return { upstreams: { servers }, 'unknown-clients': { wait: '0s' }, ...more }
 }
 
-/** Asks a gate, and is closed with it. */
+/** Clients of a gate. They are closed with the gate. */
 export class Asker {
   readonly gate: Gate
   readonly #clients = new Map<string, DnsClient>()
@@ -85,7 +85,7 @@ export async function take(flows: AsyncIterable<Flow>, count: number): Promise<r
   return taken
 }
 
-/** What a flow says in short. */
+/** A flow in short form. */
 export function brief(flow: Flow): string {
   return 'name' in flow ? `${flow.kind} ${flow.endpoint} ${flow.name}` : flow.kind
 }

@@ -1,4 +1,4 @@
-// Policies as texts, and what lint tells of them as `line:column code`.
+// Policies as texts, and the findings of lint as `line:column code`.
 
 import assert from 'node:assert/strict'
 import { formatFault, type Fault } from '../../../src/core/errors.ts'
@@ -6,7 +6,7 @@ import { lint, type LintInput } from '../../../src/lint/lint.ts'
 import { writtenNames } from '../../../src/lint/written-names.ts'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
 
-/** `spec` is of a policy in namespace prod. */
+/** A policy of namespace prod with this `spec`. */
 export function mkFile(spec: string, more = ''): string {
   return `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, namespace: prod }\nspec: ${spec}\n${more}`
 }

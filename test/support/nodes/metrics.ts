@@ -1,5 +1,5 @@
-// What metrics read, over a node, with every counter of the proxy at a number of its own; and a reader of the
-// exposition format that takes nothing for granted.
+// The sources of metrics over a node, with a different number in every counter of the proxy, and a strict reader of the exposition
+// format.
 
 import assert from 'node:assert/strict'
 import { Histogram } from '../../../src/core/tables/histogram.ts'
@@ -12,7 +12,7 @@ import { AnswerTimes } from '../../../src/proxy/pipeline/answer-times.ts'
 import { FakeClock } from '../fake-clock.ts'
 import type { Node } from './node.ts'
 
-/** Counters that give 1 for every name. */
+/** Counters that return 1 for every name. */
 function ones<Name extends string>(...names: readonly Name[]): Record<Name, number> {
   const counters = Object.fromEntries(names.map((name) => [name, 1]))
   return counters as Record<Name, number>
@@ -184,7 +184,7 @@ export interface Exposed {
   readonly samples: ReadonlyMap<string, number>
 }
 
-/** Reads Prometheus' text format 0.0.4; any line that is neither comment, sample nor empty is a failure. */
+/** Reads Prometheus' text format 0.0.4. Fails at any line that is not a comment, a sample or empty. */
 export function readExposition(text: string): Exposed {
   const help = new Map<string, string>()
   const types = new Map<string, string>()

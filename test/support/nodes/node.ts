@@ -1,5 +1,5 @@
-// A node without packets: core state, policies and endpoints over a recorder and a fake clock, with short ways to
-// say what tests say often. Policies come from text through the loader.
+// A node without packets: core state, policies and endpoints over a recorder and a fake clock, with short forms for frequent steps of
+// tests. The loader reads policies from text.
 
 import assert from 'node:assert/strict'
 import { EndpointControl, type EndpointRecord } from '../../../src/enforcement/endpoint-control.ts'
@@ -31,7 +31,7 @@ import { keyOfPrefix, Recorder, type Verdict } from '../models/recorder.ts'
 
 export interface NodeOptions {
   readonly pairs?: number
-  /** The other bounds of what names teach. */
+  /** The other bounds of the tables of names. */
   readonly bounds?: Partial<NameBounds>
   readonly dynamicIdentities?: number
   readonly dynamicPerEndpoint?: number
@@ -50,7 +50,7 @@ export interface NodeOptions {
   readonly rowsPerLook?: number
   readonly clock?: FakeClock
   readonly recorder?: Recorder | undefined
-  /** What an earlier node wrote down, besides what it left in the datapath, and where this one writes. */
+  /** The state folder: its contents from an earlier node, and the place where this node writes. */
   readonly kept?: StateFolder
 }
 
@@ -77,7 +77,7 @@ export class Node {
       restored: this.restored,
       ...persistence.ofCore,
       limits: {
-        // Tables of the size that is needed: tests make thousands of nodes.
+        // Tests make thousands of nodes, so the tables are only as large as needed.
         names: makeLimits({
           'connections-per-endpoint': 64,
           'wildcard-names': 2 * pairs,
@@ -124,7 +124,7 @@ export class Node {
     })
   }
 
-  /** Everything that an earlier daemon knew and enforced is taken over on return, up to the grace or beyond it. */
+  /** Restores everything that an earlier daemon knew and enforced, up to the restore grace or beyond it. */
   takeOver(until: 'grace' | 'done' = 'done'): void {
     while (this.restart.step(Infinity)) continue
     if (until === 'grace') return
@@ -133,7 +133,7 @@ export class Node {
     assert.deepEqual([this.restart.phase, this.core.committer.failures], ['done', 0])
   }
 
-  /** Endpoints by name to addresses and labels; all is in force on return. */
+  /** Sets the endpoints by name, addresses and labels. All is in force on return. */
   setEndpoints(records: readonly EndpointRecord[]): void {
     this.endpoints.apply(records)
     this.settle()
@@ -145,7 +145,7 @@ export class Node {
     this.settle()
   }
 
-  /** Everything that is under way is done on return. */
+  /** Finishes all pending work. */
   settle(): void {
     this.transition.begin()
     this.transition.finish()
@@ -157,7 +157,7 @@ export class Node {
     return endpoint
   }
 
-  /** What an answer teaches, and the commit before its release; the row of each address. */
+  /** Learns an answer, and commits before its release. Returns the row of each address. */
   learn(
     endpoint: EndpointId,
     name: string,
@@ -174,7 +174,7 @@ export class Node {
     return rows
   }
 
-  /** The node's row of a prefix, or that of an endpoint's own view of it; 0 when there is none. */
+  /** The row of a prefix in the node's scope or in an endpoint's scope; 0 if there is none. */
   rowOf(text: string, scope = 0): number {
     const { family, octets, length } = prefixOf(text)
     return this.core.ipcache.prefixes.findIn(scope, family, octets, 0, length)
@@ -190,7 +190,7 @@ export class Node {
     return this.core.ipcache.prefixes.identityOf(this.rowOf(text, scope))
   }
 
-  /** Identities that the FQDN selector of the pattern text selects, or the CIDR selector of a prefix. */
+  /** The identities that the FQDN selector of the pattern selects, or the CIDR selector of a prefix. */
   selectedBy(text: string, except: readonly string[] = []): readonly Identity[] {
     const spec = text.includes('/')
       ? { kind: 'cidr' as const, prefix: prefixOf(text), except: except.map(prefixOf) }
@@ -200,7 +200,7 @@ export class Node {
     return [...selector.identities].sort((a, b) => a - b)
   }
 
-  /** What the datapath says about `endpoint` sending to an address and `443/6` (port/protocol). */
+  /** The datapath's verdict about packets of `endpoint` to an address and `443/6` (port/protocol). */
   verdict(name: string, address: string, port = 443, protocol = 6): Verdict {
     return this.recorder.verdict(this.endpoint(name).id, prefixOf(address), protocol, port)
   }
@@ -210,7 +210,7 @@ export class Node {
     return this.policies.dnsVerdicts.judge(id, protocol, wireOf(name), 0) === MAY_ASK
   }
 
-  /** Faults in the datapath: every desired entry that it lacks, every other that it has. */
+  /** Every desired entry that the datapath lacks, and every other entry that it has. */
   differences(): readonly string[] {
     const { prefixes } = this.core.ipcache
     const wanted = new Map<string, string>()
@@ -258,7 +258,7 @@ function wrap(spec: string, i: number): string {
   return `apiVersion: cilium.io/v2\nkind: CiliumClusterwideNetworkPolicy\nmetadata: { name: policy-${i} }\nspec:\n${selector}${body}\n`
 }
 
-/** Prefixes read before: random tests ask for the same few over and over. */
+/** Prefixes that were read before: random tests read the same few again and again. */
 const prefixes = new Map<string, Prefix>()
 
 /** An address or prefix. */

@@ -1,5 +1,4 @@
-// A node with endpoints a and b and addresses of its own, and a table of packets with what becomes of each. For tests
-// of what policies mean.
+// A node with endpoints a and b and its own addresses, and a table of packets with their verdicts. For tests of the meaning of policies.
 
 import assert from 'node:assert/strict'
 import { mkEndpoint, mkPolicies, Node, type NodeOptions } from './node.ts'
@@ -20,7 +19,7 @@ export function mkPolicyNode(specs: readonly string[], options: NodeOptions = {}
   return node
 }
 
-/** `443` or `53/17`; each peer with what becomes of a packet to it from endpoint a. */
+/** `443` or `53/17`, and each peer with the verdict on a packet from endpoint a. */
 export type Packets = readonly (readonly [
   peer: string,
   verdict: 'allow' | 'deny' | 'audit',

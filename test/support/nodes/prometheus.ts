@@ -1,4 +1,4 @@
-// A real Prometheus, as Debian ships it, that scrapes one daemon by the configuration in deploy/prometheus.
+// A real Prometheus from Debian that scrapes one daemon with the configuration in deploy/prometheus.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { freePort, type DaemonFolder } from './daemon-process.ts'
 const LIMIT_MS = 60_000
 const PROMETHEUS = resolve('build/tools/prometheus')
 
-/** Why a test that needs Prometheus is left out; false when it is not. */
+/** The reason why a test that needs Prometheus is skipped, or false. */
 export const NEEDS_PROMETHEUS = existsSync(PROMETHEUS)
   ? false
   : 'build/tools/prometheus is not there (npm test gets it)'

@@ -1,4 +1,4 @@
-// A node whose policy and endpoints are in force and whose commits, from then on, end when the test says so.
+// A node with policy and endpoints in force. From then on, a commit ends when the test calls `slow.end()`.
 
 import assert from 'node:assert/strict'
 import { mkEndpoint, mkPolicies, Node, type NodeOptions } from './node.ts'
@@ -7,7 +7,7 @@ import { validateCore } from '../models/validate-core.ts'
 
 export const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 
-/** Policy and endpoints are in force; from here on commits take until `slow.end()`. */
+/** Puts policy and endpoints in force. From then on, commits wait for `slow.end()`. */
 export function mkSlow(
   options: NodeOptions = {},
   policy = WILD,
@@ -31,7 +31,7 @@ export function learn(node: Node, name: string, address: string, endpoint = 'a')
   return row
 }
 
-/** Ends what is under way; everything must be as wanted and every count right. */
+/** Ends pending commits. Everything must then be as wanted, and every count right. */
 export function finish(node: Node, slow: SlowRecorder): void {
   slow.drain()
   node.core.committer.commit()

@@ -1,4 +1,4 @@
-// Records and state folders for tests: what is written and read back, as plain values that can be compared.
+// Records and state folders for tests: written and read values as plain values that can be compared.
 
 import assert from 'node:assert/strict'
 import type { ImageSink, PairRecord, RecordSink } from '../../../src/restore/state-port.ts'
@@ -15,7 +15,7 @@ export const BOOT_A = new Uint8Array(16).fill(1)
 export const BOOT_B = new Uint8Array(16).fill(2)
 export const PAIRS_MAX = 1000
 
-/** A pair whose name, address and endpoint follow from a number, so that each can be told from all others. */
+/** A pair whose name, address and endpoint come from a number, so that it differs from all others. */
 export function mkPair(row: number, serial: number, until = 500): PairRecord {
   const family: Family = serial % 3 === 0 ? 6 : 4
   const octets = new Uint8Array(20)
@@ -36,13 +36,13 @@ export function mkPair(row: number, serial: number, until = 500): PairRecord {
   }
 }
 
-/** `endpoint name address grace`: all but the time. */
+/** `endpoint name address grace`: everything except the time. */
 export function textOfPair(pair: PairRecord): string {
   const address = formatAddress(pair.family, pair.octets, pair.addressAt)
   return `${pair.endpoint} ${formatName(pair.wire, pair.nameAt)} ${address} ${pair.grace}`
 }
 
-/** What was read: `until` by pair, several where a pair was told by two runs. */
+/** The pairs that were read, with `until`. A pair of two runs appears more than once. */
 export function pairsOf({ state }: ReadState): [text: string, until: number][] {
   const rows: [string, number][] = []
   const pairs = state?.pairs
@@ -58,11 +58,11 @@ export function pairsOf({ state }: ReadState): [text: string, until: number][] {
   return rows
 }
 
-/** A machine: its clocks, and the state folder of one process behind the other. */
+/** A machine: its clocks, and the state folder of its processes, one after the other. */
 export class StateNode {
   readonly clock = new FakeClock(100_000)
   bootId = BOOT_A
-  /** Added to the wall clock by whoever sets it. */
+  /** The sum of the changes of the wall clock. */
   wallShift = 0
   /** Subtracted from the time since boot by a reboot. */
   bootedAt = 0
@@ -96,12 +96,12 @@ export class StateNode {
   }
 }
 
-/** A pair of `pairsOf` by its number. */
+/** One item of `pairsOf`, by its number. */
 export function rowOf(serial: number, until = 500): [text: string, until: number] {
   return [textOfPair(mkPair(serial, serial)), until]
 }
 
-/** Two generations: image 1 has pair 1, journal 1 pair 2, image 2 both, journal 2 pair 3. */
+/** Two generations: image 1 has pair 1, journal 1 has pair 2, image 2 has both, journal 2 has pair 3. */
 export async function twoGenerations(node: StateNode): Promise<MemoryDisk> {
   const disk = new MemoryDisk()
   const store = node.store(disk)
@@ -126,7 +126,7 @@ export const NUMBER = { id: 2 ** 24 + 1, labels: ['fqdn:*.a.test', 'reserved:wor
 export const DOCUMENT = { kind: 'source-file', key: 'p.yaml', text: 'kind: é\n' } as const
 export const ENDPOINT = { kind: 'endpoint', key: 'shop-1', text: '{"id":7}' } as const
 
-/** What most tests keep: a number, a document of each kind, pairs 1 to 3. */
+/** Writes what most tests keep: a number, a document of each kind, pairs 1 to 3. */
 export function writeAll(sink: RecordSink): void {
   sink.numbers([NUMBER])
   sink.document(DOCUMENT)
@@ -134,7 +134,7 @@ export function writeAll(sink: RecordSink): void {
   for (const row of [1, 2, 3]) sink.pair(mkPair(row, row))
 }
 
-/** An image of that, finished. */
+/** Writes a finished image of the same records. */
 export async function writeImage(disk: MemoryDisk, image: ImageSink | undefined): Promise<void> {
   assert.ok(image !== undefined)
   writeAll(image)
@@ -142,5 +142,5 @@ export async function writeImage(disk: MemoryDisk, image: ImageSink | undefined)
   await disk.settle()
 }
 
-/** Its pairs, as `pairsOf` has them. */
+/** The pairs in it, in the form of `pairsOf`. */
 export const ALL = [1, 2, 3].map((row): [string, number] => [textOfPair(mkPair(row, row)), 500])

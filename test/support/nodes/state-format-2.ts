@@ -1,5 +1,5 @@
-// A format that there is not: pairs are laid out otherwise, all else as in version 1. It proves that a version with a
-// new reader reads what the one before wrote, and that the one before passes over what the new one wrote.
+// An imaginary format that differs from version 1 only in the layout of pairs. It proves that a version with a new reader reads the files
+// of the version before, and that the version before ignores the new files.
 
 import {
   decodeHeader,
@@ -16,7 +16,7 @@ import {
   type RecordReader,
 } from '../../../src/state/files/record-reader.ts'
 
-/** In version 2 grace stands in front of until. */
+/** In version 2, grace is written before until. */
 const readRecordsV2: RecordReader = (octets, start, end, visitor) =>
   readRecordsV1(octets, start, end, {
     pair: (pair) => visitor.pair({ ...pair, until: pair.grace, grace: pair.until }),
@@ -30,7 +30,7 @@ const readRecordsV2: RecordReader = (octets, start, end, visitor) =>
 /** The readers of the next version. */
 export const NEXT_READERS: Readers = { ...READERS, 2: readRecordsV2 }
 
-/** A file of version 1 as version 2 would have written it. */
+/** Converts a file of version 1 to version 2. */
 export function toVersion2(file: Uint8Array): Uint8Array {
   const octets = Uint8Array.from(file)
   const decoded = decodeHeader(octets)

@@ -1,5 +1,5 @@
-// A process that keeps state, as the recorder does: pairs in rows that come and go, changes in a journal, images taken
-// bit by bit while changes go on. Beside it stands what a naive reader would hold it to: the state after every record.
+// A process that keeps state like the recorder: pairs in rows that are used and freed, changes in a journal, and images that are written
+// bit by bit during changes. Beside it is the state that a naive reader expects after every record.
 
 import type { ImageSink } from '../../../src/restore/state-port.ts'
 import type { StateStore } from '../../../src/state/state-store.ts'
@@ -12,7 +12,7 @@ export type Step =
   | { readonly kind: 'document'; readonly key: number; readonly text: number | undefined }
   | { readonly kind: 'flush' | 'settle' | 'begin-image' | 'image-part' | 'end-image' }
 
-/** Numbers and documents as one text, pairs with their times. */
+/** Numbers and documents as texts, pairs with their times. */
 export interface Snapshot {
   readonly pairs: ReadonlyMap<string, number>
   readonly documents: ReadonlyMap<string, string>
@@ -21,11 +21,11 @@ export interface Snapshot {
 export class StateRun {
   /** The state after each record, the empty one first. */
   readonly history: Snapshot[]
-  /** Records of which the disk has said that it has them. */
+  /** Records that the disk has confirmed. */
   flushed = 0
-  /** Numbers that were given and returned from. */
+  /** Numbers that a call has returned. */
   readonly numbers: number[] = []
-  /** Every time that each pair ever had. */
+  /** Every time that each pair has had. */
   readonly times = new Map<string, Set<number>>()
   readonly #node: StateNode
   readonly #disk: MemoryDisk
@@ -33,7 +33,7 @@ export class StateRun {
   readonly #rows = new Map<number, { serial: number; until: number }>()
   readonly #documents = new Map<string, string>()
   #image: { readonly sink: ImageSink; waiting: number[] } | undefined
-  /** Records that a flush asked for. */
+  /** Records of the last flush. */
   #asked = 0
   #serial: number
   #time = 500

@@ -1,4 +1,4 @@
-// A process that writes numbers, pairs and images until it is killed, and says which number it has written last.
+// A process that writes numbers, pairs and images until it is killed, and prints the number that it wrote last.
 
 import { writeSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -1,7 +1,7 @@
-// A client that asks a different address with every query, as a process of its own, and looks where each answer comes
-// from. Some queries are under way at once; one that gets no answer is asked again, ten times at most.
+// A client that asks a different address with each query, as a process, and checks the address from which each answer comes. Some
+// queries are outstanding at once. A query without an answer is asked again, at most ten times.
 //   node --import tsx asked-addresses.ts NAME COUNT 4|6
-// Prints one line of JSON: how many addresses answered, how many answers came from an address that was not asked.
+// Prints one line of JSON: the number of addresses that answered, and of answers from an address that was not asked.
 
 import { createSocket } from 'node:dgram'
 import { encode } from 'dns-packet'
@@ -18,7 +18,7 @@ const tries = new Uint8Array(total)
 const sentAt = new Map<number, number>()
 let [next, answered, strange] = [0, 0, 0]
 
-/** 10.96.0.0 and on; fd00:96::1:0 and on, in groups of 16 bits without zeros in front. */
+/** 10.96.0.0 and on; fd00:96::1:0 and on, in groups of 16 bits without leading zeros. */
 function addressOf(i: number): string {
   if (family === '4') return `10.${96 + (i >> 16)}.${(i >> 8) & 255}.${i & 255}`
   return `fd00:96::${((i >> 16) + 1).toString(16)}:${(i & 0xffff).toString(16)}`

@@ -1,5 +1,5 @@
-// Packets from a pod towards addresses of the internet, sent whatever the network says, and what of them comes through:
-// for tests of the time between a boot and the daemon.
+// Packets from a pod to addresses of the internet, sent without regard to errors, and counters of those that pass. For tests of the time
+// between a boot and the daemon.
 
 import assert from 'node:assert/strict'
 import type { Host } from '../labs/lab.ts'
@@ -8,7 +8,7 @@ import type { LabProcess } from '../labs/lab-process.ts'
 export const BOOT_PORT = 7000
 const EVERY_MS = 5
 
-/** A UDP datagram to each address every 5 ms. */
+/** Sends a UDP datagram to each address every 5 ms. */
 export async function startSender(pod: Host, addresses: readonly string[]): Promise<LabProcess> {
   const script = `
 const dgram = require('dgram')
@@ -23,7 +23,7 @@ console.log('ready')`
   return sender
 }
 
-/** Counts what reaches a host, by address. */
+/** Counts the packets that reach a host, by address. */
 export class Counter {
   readonly #host: Host
 
@@ -50,7 +50,7 @@ export class Counter {
   }
 }
 
-/** Packets that came in by an interface; `json` is of `ip -s -j link show NAME`. */
+/** Packets that came in by an interface, from the JSON of `ip -s -j link show NAME`. */
 export function receivedIn(json: string): number {
   const [link] = JSON.parse(json) as { stats64: { rx: { packets: number } } }[]
   return link?.stats64.rx.packets ?? 0

@@ -1,12 +1,12 @@
-// A process for kernel tests: asks for COUNT names at once, `n0.SUFFIX` and on, from one UDP socket, and prints
-// `answered COUNT` when every one has its answer; what gets none for a second is asked again.
+// A process for kernel tests: asks for COUNT names at once, `n0.SUFFIX` and on, from one UDP socket, and prints `answered COUNT` when every
+// name has its answer. A name without an answer for a second is asked again.
 //   node --import tsx burst-asker.ts SERVER SUFFIX COUNT
 
 import { createSocket } from 'node:dgram'
 import { decode, encode } from 'dns-packet'
 
 const AGAIN_MS = 1000
-/** So that no socket's buffer is asked for more than it holds. */
+/** Small enough for every socket's buffer. */
 const WINDOW = 128
 
 const [server = '', suffix = '', text = ''] = process.argv.slice(2)

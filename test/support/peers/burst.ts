@@ -1,4 +1,4 @@
-// Many names asked for at once, by a process of its own on a host of a lab (burst-asker.ts).
+// Asks for many names at once, by a process on a host of a lab (burst-asker.ts).
 
 import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
@@ -7,7 +7,7 @@ import { programArgs } from '../labs/program.ts'
 
 const ASKER = fileURLToPath(new URL('burst-asker.ts', import.meta.url))
 
-/** Asks `server` for `n0.SUFFIX` and on; says `answered COUNT` when all have their answers. */
+/** Asks `server` for `n0.SUFFIX` and on. Prints `answered COUNT` when all have their answers. */
 export function startBurst(host: Host, server: string, suffix: string, count: number): LabProcess {
   return host.start(process.execPath, programArgs(ASKER, server, suffix, String(count)))
 }

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { frame } from './upstream.ts'
 
-/** Resolves once `condition` holds; rejects after `ms`, naming what was waited for. Looks every `paceMs`. */
+/** Resolves once `condition` holds. After `ms`, rejects with the text `what`. Checks every `paceMs`. */
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
@@ -44,7 +44,7 @@ export class UdpClient {
     this.#socket.send(octets, this.#port, '127.0.0.1')
   }
 
-  /** Sends and waits for as many messages as there are queries. */
+  /** Sends the queries and waits for as many messages. */
   async ask(...queries: readonly Uint8Array[]): Promise<readonly Buffer[]> {
     const from = this.received.length
     for (const query of queries) this.send(query)
@@ -64,7 +64,7 @@ export class UdpClient {
 export class TcpClient {
   readonly received: Buffer[] = []
   closed = false
-  /** The server sent FIN. */
+  /** Whether the server sent FIN. */
   ended = false
   readonly socket: Socket
   #rest: Buffer = Buffer.alloc(0)

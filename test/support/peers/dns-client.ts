@@ -1,4 +1,4 @@
-// One client that asks names over UDP and reads what it is told, extended error included.
+// A client that asks names over UDP and reads the answers, including the extended error.
 
 import dnsPacket, { type Answer } from 'dns-packet'
 import { UdpClient, until } from './client.ts'
@@ -6,7 +6,7 @@ import { queryFor } from './upstream.ts'
 
 export interface Told {
   readonly rcode: string
-  /** Extended DNS Error (RFC 8914), if one came. */
+  /** Extended DNS Error (RFC 8914), if the answer has one. */
   readonly ede: number | undefined
   /** Text of the Extended DNS Error. */
   readonly why: string
@@ -32,12 +32,12 @@ export class DnsClient {
     return readAnswer(await this.#exchange(name))
   }
 
-  /** As `ask`, of one that has to start first. */
+  /** Like `ask`, for a server that has to start first. */
   async askSlowly(name: string): Promise<Told> {
     return readAnswer(await this.#exchange(name, 60_000))
   }
 
-  /** Sends a query and doesn't wait; `answered` says how many came. */
+  /** Sends a query without waiting. `answered` counts the answers. */
   send(name: string): void {
     this.#client.send(queryFor(name, { id: ++this.#id & 0xffff, udpSize: UDP_SIZE }))
   }

@@ -1,6 +1,6 @@
-// A successor that takes everything and then does nothing with it: `false-successor FOLDER`, says `given` when it has it.
-// `false-successor FOLDER give-up` gives up then, says whether it was kept from going on, and stays as it is.
-// `false-successor FOLDER go` goes on, too, and says whether the way in of the one before was shut when it was told to.
+// A successor that receives everything and then does nothing with it: `false-successor FOLDER` prints `given` once it has received all.
+// `false-successor FOLDER give-up` then gives up, prints whether it could still continue, and stays.
+// `false-successor FOLDER go` continues, and prints whether the source had closed its entrance by then.
 
 import { existsSync } from 'node:fs'
 import { loadConfig } from '../../../src/config/load.ts'

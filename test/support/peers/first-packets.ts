@@ -1,4 +1,4 @@
-// What the client of first-packet.c did, read and shown.
+// Reads and prints the results of the client first-packet.c.
 
 import { execFileSync } from 'node:child_process'
 import type { TestContext } from 'node:test'
@@ -12,7 +12,7 @@ export interface Attempt {
   readonly address: string
   /** Nanoseconds from recv's return to connect's call. */
   readonly gap: number
-  /** Nanoseconds that connecting took. */
+  /** Nanoseconds of connect. */
   readonly connecting: number
   /** 0: connected. */
   readonly errno: number
@@ -69,7 +69,7 @@ export function show(t: TestContext, what: string, attempts: readonly Attempt[])
   if (connecting.length > 0) t.diagnostic(`  connect took: ${formatSpread(connecting)}`)
 }
 
-/** TCP segments that the host's kernel sent a second time, both families: a SYN that was lost is among them. */
+/** TCP segments that the host's kernel sent again, both families. A lost SYN is among them. */
 export async function retransmitted(host: Host): Promise<Record<string, number>> {
   const { stdout } = await host.run('cat', ['/proc/net/snmp', '/proc/net/netstat'])
   const counters = { ...countersOf(stdout, 'Tcp:'), ...countersOf(stdout, 'TcpExt:') }
@@ -77,7 +77,7 @@ export async function retransmitted(host: Host): Promise<Record<string, number>>
   return { RetransSegs, TCPSynRetrans, TCPTimeouts }
 }
 
-/** `Tcp: A B` above `Tcp: 1 2`. */
+/** Reads a line `Tcp: A B` above `Tcp: 1 2`. */
 function countersOf(text: string, head: string): Record<string, number> {
   const [names = [], values = []] = text
     .split('\n')

@@ -1,5 +1,5 @@
-// test/support/programs/flood.c, compiled and run: a client that asks at a steady rate whatever comes back, and a server that
-// is slow on purpose. In a network namespace of its own, so that the kernel's counters are this test's alone.
+// Compiles and runs test/support/programs/flood.c: a client that asks at a steady rate, whatever the answers are, and a server that is slow
+// on purpose. It runs in a network namespace of its own, so that only this test changes the kernel's counters.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -16,10 +16,10 @@ const SERVER = '127.0.0.53'
 const PORT = 53
 const DAEMON = '127.0.0.1'
 const METRICS_PORT = 9465
-/** Behind the end of the load, what is still missing counts as lost. */
+/** A query without an answer so long after the end of the load is lost. */
 const PATIENCE_S = 8
 
-/** What came with one RCODE; times in microseconds. */
+/** Answers with one RCODE; times in microseconds. */
 export interface Outcome {
   readonly count: number
   readonly within50ms: number
@@ -40,7 +40,7 @@ export interface Asked {
 export interface AskOptions {
   /** The client's address. */
   readonly from: string
-  /** First letter of the names: `s` answered late, `m` never, others at once. */
+  /** First letter of the names: the server answers `s` late, `m` never, others at once. */
   readonly letter: string
   readonly rate: number
   readonly seconds: number
@@ -92,7 +92,7 @@ export class FloodLab {
     return readAsked(stdout)
   }
 
-  /** Datagrams that sockets of the namespace lost because their buffer was full. */
+  /** Datagrams that sockets of the namespace dropped because their buffer was full. */
   kernelDrops(): number {
     const lines = readFileSync(`/proc/${this.daemon.pid}/net/snmp`, 'utf8').split('\n')
     const [names = [], values = []] = lines
@@ -101,7 +101,7 @@ export class FloodLab {
     return Number(values[names.indexOf('RcvbufErrors')])
   }
 
-  /** A metric of the daemon, named as it is exposed, labels included. */
+  /** A metric of the daemon by its exposed name with labels. */
   async metric(key: string): Promise<number> {
     const { stdout } = await this.#host.run('curl', ['-s', `${DAEMON}:${METRICS_PORT}/metrics`])
     const value = readExposition(stdout).samples.get(key)
@@ -109,7 +109,7 @@ export class FloodLab {
     return value
   }
 
-  /** Octets of memory that the daemon has resident. */
+  /** Resident memory of the daemon, in octets. */
   residentOctets(): number {
     const status = readFileSync(`/proc/${this.daemon.pid}/status`, 'utf8')
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024

@@ -1,5 +1,5 @@
-// The packet transport put together with the least of a pipeline: every sound query is forwarded, every
-// answer released, nothing is learned. It shows how the parts fit and serves the transport's tests.
+// The packet transport with a minimal pipeline: it forwards every sound query, releases every answer, and learns nothing. It shows how the
+// parts fit, and serves the transport's tests.
 
 import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import { endpointId, generation } from '../../../src/core/ids.ts'
@@ -38,20 +38,20 @@ export interface ForwarderOptions {
   readonly upstream?: Partial<UpstreamLimits>
   readonly tcp?: Partial<TcpServerLimits>
   readonly udp?: NonNullable<UpstreamOptions['udp']>
-  /** Default: no time passes, so nothing times out however busy the machine is. */
+  /** Default: a clock that stands still, so that nothing times out on a busy machine. */
   readonly clock?: Clock
-  /** Answers every query with this instead of forwarding it. */
+  /** Answers every query with this and forwards none. */
   readonly refuseAll?: LocalAnswer
-  /** What carries TCP; default Node's sockets. */
+  /** The sockets for TCP; by default those of Node. */
   readonly makeStreams?: (clock: Clock) => Streams
-  /** What carries UDP; default likewise. */
+  /** The sockets for UDP; by default those of Node. */
   readonly makeDatagrams?: (clock: Clock) => Datagrams
 }
 
 /** 127.0.0.1 */
 export const LOOPBACK = Uint8Array.of(127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
-/** Timeouts pass only when the test says so; sockets and the turns of the event loop are real. */
+/** Timeouts pass only when the test advances the clock. Sockets and turns of the event loop are real. */
 export function socketClock(fake: FakeClock): Clock {
   return {
     now: () => fake.now(),
@@ -70,7 +70,7 @@ export class Forwarder {
   readonly tcp: TcpServer
   readonly upstream: Upstream
   readonly responder: Responder
-  /** Sizes of the batches handed over. */
+  /** Sizes of the batches that were handed over. */
   readonly batches: number[] = []
   readonly #view = new QueryView()
   readonly #refuseAll: LocalAnswer | undefined

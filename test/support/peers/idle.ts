@@ -1,4 +1,4 @@
-// One TCP connection that says nothing until it is told to: a line there and its echo back.
+// One TCP connection that sends nothing until a signal: then a line, which is echoed.
 //   node --import tsx idle.ts ADDRESS PORT       SIGUSR2: sends a line; SIGTERM: closes
 
 import { connect } from 'node:net'
@@ -24,7 +24,7 @@ export class IdleConnection {
     return this.#process.stdout.split('\n').filter((line) => line === 'echo').length
   }
 
-  /** Until a line has gone there and back; throws when it does not in `limitMs`. */
+  /** Sends a line and waits for its echo. Throws after `limitMs`. */
   async moves(limitMs = 10_000): Promise<void> {
     const goal = this.#echoed + 1
     this.#process.kill('SIGUSR2')

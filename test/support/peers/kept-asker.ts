@@ -1,6 +1,5 @@
-// A client that never closes its socket, as a process of its own: it asks one server the same question from one
-// UDP port again and again, and prints a line for each answer, `ADDRESS RCODE DATA`. A `%` in the name: another number
-// with each question.
+// A client that never closes its socket, as a process: it asks one server the same question from one UDP port again and again, and prints
+// a line for each answer, `ADDRESS RCODE DATA`. A `%` in the name becomes another number with each question.
 //   node --import tsx kept-asker.ts SERVER NAME EVERY-MS
 
 import { createSocket } from 'node:dgram'
@@ -19,7 +18,7 @@ socket.on('message', (octets, { address }) => {
     first?.type === 'A' ? first.data : '-',
   )
 })
-// What a closed port says on the way is no reason to stop.
+// An ICMP error of a closed port does not stop the client.
 socket.on('error', () => undefined)
 socket.bind(40_053)
 setInterval(() => {

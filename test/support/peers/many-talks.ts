@@ -1,5 +1,5 @@
-// Many TCP connections of one client that talk: each sends a line every EVERY_MS and gets it echoed (traffic.ts's
-// `echo`). A process of its own, and the same seen from the test that started it.
+// Many TCP connections of one client: each sends a line every EVERY_MS, and `echo` of traffic.ts sends it back. A process, and its
+// representation in the test that started it.
 //   node --import tsx many-talks.ts ADDRESS PORT COUNT
 
 import { connect, type Socket } from 'node:net'
@@ -13,7 +13,7 @@ const TELL_MS = 100
 export class ManyTalks {
   readonly #process: LabProcess
 
-  /** All open, and each has had its first line echoed. */
+  /** Opens all connections, and waits until each has had its first line echoed. */
   static async open(host: Host, address: string, port: number, count: number): Promise<ManyTalks> {
     const args = programArgs(import.meta.filename, address, String(port), String(count))
     const talks = new ManyTalks(host.start(process.execPath, args))
@@ -26,22 +26,22 @@ export class ManyTalks {
     this.#process = process
   }
 
-  /** Connections that are open. */
+  /** The number of open connections. */
   get open(): number {
     return this.#last()[0]
   }
 
-  /** Lines that came back on the connection that has had the fewest. */
+  /** The number of echoed lines on the connection with the fewest. */
   get least(): number {
     return this.#last()[1]
   }
 
-  /** Lines that came back in all. */
+  /** The number of echoed lines on all connections. */
   get all(): number {
     return this.#last()[2]
   }
 
-  /** Until each connection has had so many more lines back. */
+  /** Waits until each connection has `lines` more echoed lines. */
   async moves(lines: number, limitMs = 10_000): Promise<void> {
     const goal = this.least + lines
     const what = `expected ${lines} more lines on each`

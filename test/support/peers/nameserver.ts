@@ -1,6 +1,6 @@
-// An authoritative name server for labs, as a process of its own: UDP and TCP on every given address.
+// An authoritative name server for labs, as a process: UDP and TCP on every given address.
 //   node --import tsx nameserver.ts ADDRESS,ADDRESS... PORT ZONES-AS-JSON
-// Prints `ready` once it serves. Answers that do not fit 512 octets (or the client's EDNS size) are truncated on UDP.
+// Prints `ready` once it serves. On UDP, truncates answers that do not fit 512 octets (or the client's EDNS size).
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ import { ZoneState, type Zones } from './zones.ts'
 const NXDOMAIN = 3
 const FORMERR = 1
 
-/** A reply for one query, or undefined when it is not one. `limit` is the largest size in octets. */
+/** A reply to one query, or undefined if the message is no query. `limit` is the largest size in octets. */
 export function answer(
   state: ZoneState,
   query: Buffer,

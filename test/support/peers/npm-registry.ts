@@ -1,5 +1,5 @@
-// An npm registry on loopback. It has the packages that are installed here, as far as namegate needs them at run time, and one
-// tarball of namegate. npm installs from it without a network.
+// An npm registry on loopback. It serves the installed packages that namegate needs at run time, and one tarball of namegate. npm
+// installs from it without a network.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -50,7 +50,7 @@ export class NpmRegistry {
     await once(this.#server, 'close')
   }
 
-  /** Adds a package and what it needs. `folder` is where it is installed. */
+  /** Adds a package and its dependencies. `folder` is where it is installed. */
   #add(manifest: Manifest, folder: string, tarball: () => Buffer): void {
     const versions = this.#packages.get(manifest.name) ?? new Map<string, Version>()
     if (versions.has(manifest.version)) return
@@ -84,7 +84,7 @@ export class NpmRegistry {
   }
 }
 
-/** Where Node.js finds a package that another one imports. */
+/** The folder where Node.js finds a package that another one imports. */
 function folderOf(name: string, from: string): string {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = join(folder, 'node_modules', name)

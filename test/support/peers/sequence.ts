@@ -1,8 +1,8 @@
-// Two processes that send each other numbered messages at a steady pace, over UDP or one TCP connection, and say
-// when each came: for what is lost and from when on. The peer goes on sending whether it hears anything or not.
+// Two processes that send each other numbered messages at a steady pace, over UDP or one TCP connection, and print when each message
+// arrived. They show what is lost, and from when on. Each sends without regard to what it receives.
 //   node --import tsx sequence.ts peer udp|tcp ADDRESS PORT EVERY_MS
 //   node --import tsx sequence.ts begin udp|tcp ADDRESS PORT EVERY_MS
-// SIGTERM: sends no more, but goes on listening until SIGKILL.
+// SIGTERM: stops sending, but continues to listen until SIGKILL.
 
 import { createSocket } from 'node:dgram'
 import { connect, createServer, type Socket } from 'node:net'
@@ -13,13 +13,13 @@ import { programArgs } from '../labs/program.ts'
 
 export type SequenceProtocol = 'udp' | 'tcp'
 
-/** One message that came; `time` in Unix milliseconds with fractions. */
+/** One message that arrived. `time` is in Unix milliseconds with fractions. */
 export interface Arrival {
   readonly number: number
   readonly time: number
 }
 
-/** Both ends of one flow; `began` is the one that sent first. */
+/** Both ends of one flow. `began` is the end that sent first. */
 export class Sequence {
   readonly title: string
   readonly #began: LabProcess
@@ -47,27 +47,27 @@ export class Sequence {
     this.#peer = peer
   }
 
-  /** What came to the peer. */
+  /** Messages that arrived at the peer. */
   get atPeer(): readonly Arrival[] {
     return arrivals(this.#peer)
   }
 
-  /** What the peer's messages did at the end that began. */
+  /** Messages of the peer that arrived at the end that began. */
   get back(): readonly Arrival[] {
     return arrivals(this.#began)
   }
 
-  /** Messages that the end that began has sent; final after `quiet`. */
+  /** Number of messages that the end that began has sent; final after `quiet`. */
   get sent(): number {
     return Number(/^sent (\d+)$/m.exec(this.#began.stdout)?.[1] ?? NaN)
   }
 
-  /** Messages that the peer has sent; final after `quiet`. */
+  /** Number of messages that the peer has sent; final after `quiet`. */
   get sentBack(): number {
     return Number(/^sent (\d+)$/m.exec(this.#peer.stdout)?.[1] ?? NaN)
   }
 
-  /** Until a message that came to the peer at or after `since`. */
+  /** Waits for a message that arrived at the peer at or after `since`. */
   async untilArrival(since: number, limitMs: number): Promise<Arrival> {
     return await this.#peer.until(
       () => this.atPeer.find(({ time }) => time >= since),
@@ -76,7 +76,7 @@ export class Sequence {
     )
   }
 
-  /** Both ends stop sending; what is under way has arrived on return. */
+  /** Stops both senders. Messages on their way have arrived on return. */
   async quiet(): Promise<void> {
     for (const side of [this.#began, this.#peer]) {
       side.kill('SIGTERM')
@@ -87,7 +87,7 @@ export class Sequence {
 }
 
 function arrivals({ stdout }: LabProcess): readonly Arrival[] {
-  // The last line may not be whole yet.
+  // The last line can be incomplete.
   const lines = stdout.split('\n').slice(0, -1)
   return lines.flatMap((line) => {
     const [word, number, time] = line.split(' ')
@@ -101,7 +101,7 @@ async function startSide(host: Host, side: string, args: readonly string[]): Pro
   return started
 }
 
-/** Numbers from 0 on, one every so often, until SIGTERM. */
+/** Sends the numbers from 0 on, one every `everyMs`, until SIGTERM. */
 function pace(everyMs: number, send: (text: string) => void): void {
   let next = 0
   const timer = setInterval(() => send(`${next++}\n`), everyMs)
@@ -122,7 +122,7 @@ function tell(text: string): void {
   )
 }
 
-/** Goes on when the network is away. */
+/** A socket that continues while the network is away. */
 function udpSocket(address: string): ReturnType<typeof createSocket> {
   const type = address.includes(':') ? 'udp6' : 'udp4'
   return createSocket({ type, recvBufferSize: 1 << 20 }).on('error', () => undefined)

@@ -1,5 +1,5 @@
-// A wall clock that a test can set, for the processes that it starts with `env` and those that they start: shifted-clock.c
-// shifts what libc says. The machine's clock is left alone, and so are the times that the kernel gives files.
+// A wall clock that a test can set, for the processes that it starts with `env`, and their children. shifted-clock.c shifts the times of
+// libc. The machine's clock and the kernel's times of files stay unchanged.
 
 import { execFileSync } from 'node:child_process'
 import {
@@ -32,12 +32,12 @@ export class ShiftedClock {
     execFileSync('gcc', [...options, '-o', this.#library, SOURCE, '-ldl'])
   }
 
-  /** What a process is started with. */
+  /** The environment of a process under this clock. */
   get env(): Readonly<Record<string, string>> {
     return { LD_PRELOAD: this.#library, SHIFTED_CLOCK: this.#file }
   }
 
-  /** A program that is another one under this clock. */
+  /** A program that runs another one under this clock. */
   program(path: string): string {
     const wrapper = join(this.#folder, 'program')
     const variables = Object.entries(this.env).map(([name, value]) => `${name}='${value}'`)
@@ -46,14 +46,14 @@ export class ShiftedClock {
     return wrapper
   }
 
-  /** From now on it is so much later than it is, or earlier. Running processes see it at once. */
+  /** Sets the clock to so much later or earlier than the true time. Running processes see the change at once. */
   set(milliseconds: number): void {
     this.#shift[0] = BigInt(milliseconds)
-    // In place: the file is mapped.
+    // Writes in place, because the file is mapped.
     writeSync(this.#fd, this.#shift, 0, 8, 0)
   }
 
-  /** What it shows now. */
+  /** The time of this clock now. */
   now(): number {
     return Date.now() + Number(this.#shift[0])
   }

@@ -1,5 +1,5 @@
-// Load and servers of steady-dns.c in a lab: pods that ask at a steady rate and never ask twice, and name servers that
-// can be stopped and killed. For the tests and the measurement of failover.
+// Load and servers of steady-dns.c in a lab: pods that ask at a steady rate and never ask twice, and name servers that can be stopped and
+// killed. For the tests and the measurement of failover.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,25 +11,25 @@ import type { LabProcess } from '../labs/lab-process.ts'
 
 const SOURCE = fileURLToPath(new URL('../programs/steady-dns.c', import.meta.url))
 
-/** What became of the queries of all clients; times in milliseconds. */
+/** The results of the queries of all clients; times in milliseconds. */
 export interface LoadResult {
   readonly sent: number
   readonly noerror: number
   readonly servfail: number
   readonly other: number
-  /** Sent, and never answered. */
+  /** Sent and never answered. */
   readonly lost: number
   readonly maxMs: number
-  /** Of the worst client. */
+  /** Times of the slowest client. */
   readonly p50Ms: number
   readonly p99Ms: number
   /** Queries that took longer than 20 ms. */
   readonly slow: number
-  /** When the last of those was sent, in milliseconds of `monotonicMs`; 0 when there was none. */
+  /** When the last slow query was sent, in milliseconds of `monotonicMs`; 0 without one. */
   readonly lastSlowMs: number
 }
 
-/** Why the program can't be made, or undefined when it can. */
+/** The reason why the program cannot be built, or undefined. */
 export function canUseSteadyDns(): string | undefined {
   try {
     execFileSync('which', ['gcc'], { stdio: 'ignore' })
@@ -39,7 +39,7 @@ export function canUseSteadyDns(): string | undefined {
   }
 }
 
-/** The clock that `lastSlowMs` is of. */
+/** The clock of `lastSlowMs`. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint() / 1000n) / 1000
 }
@@ -52,7 +52,7 @@ export class SteadyDns {
     execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program, SOURCE])
   }
 
-  /** A server; `rcode` 0 answers with an address. */
+  /** Starts a server. With `rcode` 0 it answers with an address. */
   async serve(
     host: Host,
     address: string,
@@ -64,7 +64,7 @@ export class SteadyDns {
     return server
   }
 
-  /** `rate` queries a second in all, in equal shares by all clients, each to its server. `retryMs`: what has no answer by then is
+  /** Asks `rate` queries a second in all, in equal shares by all clients, each to its server. A query without an answer after `retryMs` is
    *  asked again. */
   async load(
     clients: readonly { readonly host: Host; readonly server: string }[],

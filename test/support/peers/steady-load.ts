@@ -1,5 +1,5 @@
-// Clients that ask at a steady rate until they are told to stop, each from one UDP port and each query once, beside TCP
-// connections that stay open or that carry one query each; and the name server that they ask in the end.
+// Clients that ask at a steady rate until `stop`, each from one UDP port and each query once; TCP connections that stay open or carry one
+// query each; and the name server behind namegate.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,11 +13,11 @@ import type { LabProcess } from '../labs/lab-process.ts'
 const PROGRAMS = ['steady-dns', 'steady-tcp', 'steady-connections'] as const
 const CLIENTS = 8
 const CONNECTIONS = 8
-/** Clients that nobody stops end by themselves. */
+/** Clients that are never stopped end by themselves. */
 const SECONDS_MAX = '900'
-/** One query in so many is for a name that was never asked for. */
+/** One of so many queries is for a name that was never asked. */
 const NEW_EVERY = '50'
-/** Clients wait 7 s for what is outstanding. */
+/** More than the 7 s that clients wait for outstanding queries. */
 const END_MS = 30_000
 
 export interface LoadOptions {
@@ -25,22 +25,22 @@ export interface LoadOptions {
   readonly server: string
   readonly udpRate: number
   readonly tcpRate: number
-  /** Whether connections stay open, or carry one query each. */
+  /** Whether connections stay open; otherwise each carries one query. */
   readonly keepsConnections: boolean
-  /** UDP clients ask again after so long without an answer; default: never. */
+  /** UDP clients ask again after this time without an answer; default: never. */
   readonly retryMs?: number
 }
 
 export interface LoadCount {
   readonly sent: number
-  /** With an answer that is no refusal. */
+  /** Answered without a refusal. */
   readonly answered: number
-  /** With a refusal. */
+  /** Answered with a refusal. */
   readonly refused: number
-  /** Connections that were closed with something owed. */
+  /** Connections that were closed with an answer outstanding. */
   readonly closed: number
   readonly slowestMs: number
-  /** Queries that were asked again, and how often the one that was asked most often. */
+  /** Queries that were asked again, and the highest number of repeats of one query. */
   readonly retried: number
   readonly mostRetries: number
 }
@@ -81,7 +81,7 @@ export class SteadyLoad {
     ]
   }
 
-  /** No new queries; what became of all, over UDP and over TCP. */
+  /** Stops asking. Returns the results over UDP and over TCP. */
   async stop(): Promise<readonly [udp: LoadCount, tcp: LoadCount]> {
     for (const client of [...this.#udp, ...this.#tcp]) client.kill('SIGTERM')
     return [await count(this.#udp), await count(this.#tcp)]

@@ -1,5 +1,5 @@
-// A supervisor for tests (supervise.c): a notify socket of our own, and an activator that keeps listening sockets while
-// the daemon behind them is started again and again.
+// A supervisor for tests (supervise.c): a notify socket, and an activator that keeps listening sockets while it starts the daemon behind
+// them again and again.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -19,14 +19,14 @@ export class Supervise {
     execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.program, SOURCE])
   }
 
-  /** A notify socket at a path or `@name`; what comes there is its output, a line a notice. */
+  /** A notify socket at a path or `@name`. Its output has one line for each notice. */
   async notify(name: string): Promise<LabProcess> {
     const heard = new LabProcess(this.program, ['notify', name], {})
     await heard.untilOutput(/^ready$/m)
     return heard
   }
 
-  /** `namegate run` behind sockets such as `udp:127.0.0.1:5300`, started again when it has ended. */
+  /** `namegate run` behind sockets such as `udp:127.0.0.1:5300`. Starts it again after its end. */
   activate(
     folder: DaemonFolder,
     sockets: readonly string[],

@@ -1,7 +1,7 @@
 // A process for kernel tests: the addon's TCP listeners in one mode, both families, on one port. Prints `ready PORT`, then for
 // each query a line `CLIENT asks SERVER PORT on INTERFACE`, and answers REFUSED.
-// It can be started with few descriptors; when a connection can't be taken it prints `fault CODE MILLISECONDS`.
-// Instead of listening it can connect, marked as everything that it begins, and print `closed FAULT` at the end of that.
+// It can start with few descriptors. If it cannot accept a connection, it prints `fault CODE MILLISECONDS`.
+// Instead of listening it can connect with a marked socket. It prints `closed FAULT` at the end of the connection.
 //   tcp-listener.ts MODE PORT [DESCRIPTORS]
 //   tcp-listener.ts connect PORT ADDRESS
 
@@ -65,7 +65,7 @@ const spare = process.argv[4]
 if (spare !== undefined) leave(Number(spare))
 process.stdout.write(`ready ${port}\n`)
 
-/** Takes all descriptors but so many. */
+/** Takes all descriptors except so many. */
 function leave(count: number): void {
   const taken: number[] = []
   try {

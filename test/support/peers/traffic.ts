@@ -1,10 +1,10 @@
-// Traffic for labs, each kind as a process of its own, and the same seen from the test that started it.
+// Traffic for labs, each kind as a process, and its representation in the test that started it.
 //   node --import tsx traffic.ts echo PORT...                    sends back what it gets, any address
 //   node --import tsx traffic.ts talk ADDRESS PORT               one connection; a line out, its echo in, every 20 ms
 //   node --import tsx traffic.ts echo-udp ADDRESS PORT           sends back datagrams to one address
 //   node --import tsx traffic.ts flow ADDRESS PORT               one UDP socket; a datagram out, its echo in, every 200 ms
 //   node --import tsx traffic.ts probe EVERY_MS ADDRESS PORT...  a new connection to each port every so often
-// A probe counts as lost when it is not connected in LIMIT_MS, which is less than TCP takes to send a lost SYN again.
+// A probe counts as lost if it is not connected in LIMIT_MS, which is less than TCP takes to send a lost SYN again.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -29,12 +29,12 @@ export async function startEcho(host: Host, ...ports: readonly number[]): Promis
   return await start(host, 'echo', ...ports.map(String))
 }
 
-/** An address of the host that sends datagrams back. */
+/** Starts a sender that returns datagrams at an address of the host. */
 export async function startEchoUdp(host: Host, address: string, port: number): Promise<LabProcess> {
   return await start(host, 'echo-udp', address, String(port))
 }
 
-/** A connection that is open and has echoed its first line. */
+/** An open connection that has had its first line echoed. */
 export class Talk {
   readonly #process: LabProcess
 
@@ -44,7 +44,7 @@ export class Talk {
     return talk
   }
 
-  /** The same over UDP, as QUIC would have it: the port is ours for as long as it lasts. */
+  /** The same over UDP, like QUIC. The flow keeps its port. */
   static async openFlow(host: Host, address: string, port: number): Promise<Talk> {
     const talk = new Talk(await start(host, 'flow', address, String(port)))
     await talk.moves(1)
@@ -55,12 +55,12 @@ export class Talk {
     this.#process = process
   }
 
-  /** Lines that went there and back. */
+  /** The number of echoed lines. */
   get echoed(): number {
     return this.#process.stdout.split('\n').filter((line) => line.startsWith('echo')).length
   }
 
-  /** Until `lines` more lines have gone there and back; throws when that takes too long or it was closed. */
+  /** Waits for `lines` more echoed lines. Throws after `limitMs` or if the connection was closed. */
   async moves(lines = 10, limitMs = 15_000): Promise<void> {
     const goal = this.echoed + lines
     await this.#process.until(
@@ -92,7 +92,7 @@ export class Probe {
     this.#process = process
   }
 
-  /** Attempts that have ended so far, in the order in which they ended. */
+  /** Attempts that have ended so far, in the order of their ends. */
   attempts(port: number): Attempt[] {
     const lines = this.#process.stdout.split('\n').map((line) => line.split(' '))
     return lines
@@ -102,7 +102,7 @@ export class Probe {
       })
   }
 
-  /** Until an attempt that began at or after `since` has connected; gives it. */
+  /** Waits for an attempt that began at or after `since` and has connected. Returns it. */
   async untilConnected(port: number, since: number, limitMs = 15_000): Promise<Attempt> {
     return await this.#process.until(
       () => this.attempts(port).find(({ connected, began }) => connected && began >= since),
@@ -111,7 +111,7 @@ export class Probe {
     )
   }
 
-  /** Until an attempt that began at or after `since` has ended, whichever way; gives it. */
+  /** Waits for an attempt that began at or after `since` and has ended in any way. Returns it. */
   async untilTried(port: number, since: number, limitMs = 15_000): Promise<Attempt> {
     return await this.#process.until(
       () => this.attempts(port).find(({ began }) => began >= since),
@@ -120,13 +120,13 @@ export class Probe {
     )
   }
 
-  /** No new attempts; returns when those under way have ended. */
+  /** Makes no new attempts. Returns when those under way have ended. */
   async stop(): Promise<void> {
     await this.#process.stop()
   }
 }
 
-/** Now, as in `Attempt`. */
+/** The present time in the unit of `Attempt`. */
 export function unixNow(): number {
   return performance.timeOrigin + performance.now()
 }
@@ -197,7 +197,7 @@ function attempt(address: string, port: number): void {
     socket.destroy()
     console.log(`${word} ${port} ${began.toFixed(2)} ${unixNow().toFixed(2)}`)
   }
-  // What the kernel has already reported counts before the limit does, however late this process is.
+  // An event that the kernel has already reported takes precedence over the limit, even if this process is late.
   const limit = setTimeout(() => setImmediate(() => end('no')), LIMIT_MS)
   socket.on('error', () => undefined)
   socket.on('connect', () => end('ok'))

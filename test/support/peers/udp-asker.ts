@@ -1,6 +1,6 @@
-// A process for kernel tests: asks many servers over UDP from one socket, as fast as answers come, and prints
-// `asked COUNT answered COUNT foreign COUNT`; foreign answers come from an address that wasn't asked that question.
-// The question names the server, so that an answer that comes twice is told from another's.
+// A process for kernel tests: asks many servers over UDP from one socket, as fast as answers arrive, and prints
+// `asked COUNT answered COUNT foreign COUNT`. A foreign answer comes from an address that was not asked that question.
+// The question names the server, so that a repeated answer differs from another server's answer.
 //   udp-asker.ts FIRST-ADDRESS COUNT
 
 import { systemClock } from '../../../src/core/clock.ts'
@@ -12,9 +12,9 @@ import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
 import { queryFor } from './upstream.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 
-/** Queries that wait at once; ids tell them apart. */
+/** The number of outstanding queries. Ids tell them apart. */
 const WINDOW = 512
-/** Asked again after so long. */
+/** A query without an answer is asked again after this time. */
 const AGAIN_MS = 500
 const DNS = 53
 
@@ -22,10 +22,10 @@ const first = parseAddress(process.argv[2] ?? '') ?? fail('an address is wanted'
 const count = Number(process.argv[3])
 const servers = new ClientColumns(WINDOW)
 const query = queryFor('quiet.00000000.test')
-/** Where the eight digits stand: behind the header, `quiet` and two lengths. */
+/** The position of the eight digits: after the header, `quiet` and two lengths. */
 const DIGITS_AT = 12 + 6 + 1
 const done = new Uint8Array(count)
-/** The server asked last under each id, -1 when it has answered. */
+/** The last server asked with each id; -1 once it has answered. */
 const asked = new Int32Array(WINDOW).fill(-1)
 let next = 0
 let answered = 0
@@ -59,7 +59,7 @@ function send(id: number): void {
   listener.send(servers, id, MessageView.of(query), id)
 }
 
-/** The address `index` behind the first. */
+/** Writes the address that is `index` after the first. */
 function writeServer(index: number, into: Uint8Array, at: number): void {
   into.set(first.octets, at)
   let rest = index

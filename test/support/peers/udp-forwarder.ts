@@ -1,5 +1,5 @@
-// A process for kernel tests: the transport on the addon's sockets, forwarding to one server; see forwarder.ts. Real time.
-// Prints `ready PORT`, then once a second `faults COUNT` when that has changed.
+// A process for kernel tests: the transport on the addon's sockets, forwarding to one server, with the real clock; see forwarder.ts.
+// Prints `ready PORT`, then once a second `faults COUNT` if the count has changed.
 //   udp-forwarder.ts ADDRESS PORT
 
 import { systemClock } from '../../../src/core/clock.ts'

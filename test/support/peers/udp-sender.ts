@@ -1,5 +1,5 @@
-// A process for kernel tests: sends datagrams of so many octets to one server, from a socket with the smallest buffer there is,
-// and prints `waiting COUNT dropped COUNT` when it has, then `sent COUNT` when none waits any more.
+// A process for kernel tests: sends datagrams of one size to one server, from a socket with the smallest possible buffer. Prints
+// `waiting COUNT dropped COUNT` after the last send, then `sent COUNT` when no datagram waits.
 //   udp-sender.ts ADDRESS PORT COUNT OCTETS
 
 import { systemClock } from '../../../src/core/clock.ts'

@@ -1,5 +1,5 @@
-// test/support/programs/udp-stream.c, compiled and run: a steady stream of datagrams between two hosts of a lab, of which some have
-// to arrive and the others must not.
+// Compiles and runs test/support/programs/udp-stream.c: a steady stream of datagrams between two hosts of a lab. Some must arrive, the
+// others must not.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
 
 const SOURCE = fileURLToPath(new URL('../programs/udp-stream.c', import.meta.url))
-/** For what is still on its way. */
+/** Waits for datagrams on their way. */
 const PATIENCE_MS = 300
 
 export interface StreamTarget {
@@ -24,9 +24,9 @@ export interface StreamTarget {
 export interface StreamCount {
   readonly seconds: number
   readonly sent: number
-  /** Of those that had to arrive: how many did not. */
+  /** How many of the datagrams that must arrive did not. */
   readonly lost: number
-  /** Those that must not arrive: sent, and arrived. */
+  /** Datagrams that must not arrive: sent, and arrived. */
   readonly forbidden: number
   readonly passed: number
 }
@@ -35,7 +35,7 @@ export interface StreamOptions {
   readonly from: Host
   readonly to: Host
   readonly targets: readonly StreamTarget[]
-  /** Datagrams a second that have to arrive; a tenth of that must not. */
+  /** Datagrams a second that must arrive. A tenth as many must not. */
   readonly rate: number
   /** Source ports for each target. */
   readonly sockets: number
@@ -68,7 +68,7 @@ export class UdpStream {
     return new UdpStream(folder, sender, receiver)
   }
 
-  /** Ends the stream and counts. */
+  /** Ends the stream, and returns its counts. */
   async stop(): Promise<StreamCount> {
     const seconds = (performance.now() - this.#began) / 1000
     await this.#sender.stop()

@@ -1,6 +1,5 @@
-// A name server for tests, on UDP and TCP at one loopback port. What it does with a query is one function
-// that can be changed at any time; every query is kept for looking at. Messages are made by dns-packet, so
-// the tests' view of the wire isn't the product's own.
+// A name server for tests, on UDP and TCP at one loopback port. One function, which can change at any time, handles each query. The server
+// keeps every query. dns-packet makes the messages, so the tests do not depend on the product's reading of the wire.
 
 import dnsPacket, { type Answer, type DecodedPacket } from 'dns-packet'
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
@@ -15,11 +14,11 @@ export interface SeenQuery {
   readonly octets: Buffer
   readonly packet: DecodedPacket
   readonly id: number
-  /** As written, case kept, without final dot. */
+  /** As in the query, in its own case, without final dot. */
   readonly name: string
   /** Sends octets to the asker from the asked socket. */
   send(octets: Uint8Array): void
-  /** Ends the TCP connection at once; nothing for UDP. */
+  /** Ends the TCP connection at once. Does nothing for UDP. */
   hangUp(): void
 }
 
@@ -48,7 +47,7 @@ const TC = 0x0200
 
 export const TRUNCATED = TC
 
-/** An answer to the query, right unless `shape` says otherwise. */
+/** An answer to the query. It is correct unless `shape` changes it. */
 export function answerTo(query: SeenQuery, shape: AnswerShape = {}): Buffer {
   const name = shape.name ?? query.name
   const question = query.packet.questions?.[0]
@@ -75,7 +74,7 @@ export function answerTo(query: SeenQuery, shape: AnswerShape = {}): Buffer {
 export class FakeUpstream {
   readonly queries: SeenQuery[] = []
   behaviour: Behaviour
-  /** Keeps `queries` empty: for tests that only count. */
+  /** Keeps `queries` empty, for tests that only count. */
   forgetful = false
   seen = 0
   connections = 0
@@ -114,7 +113,7 @@ export class FakeUpstream {
     return this.#port
   }
 
-  /** For the proxy's configuration. */
+  /** The address in the proxy's configuration. */
   get address() {
     return { family: 4, address: '127.0.0.1', port: this.#port } as const
   }

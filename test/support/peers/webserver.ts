@@ -1,7 +1,7 @@
-// A web server for labs, as a process of its own: HTTP on the given ports of every address of its namespace, both
-// families. Says at which address and port it was reached.
+// A web server for labs, as a process: HTTP on the given ports of every address of its namespace, both families. Its answers name the
+// address and port that were asked.
 //   node --import tsx webserver.ts PORT,PORT...
-// `/` answers at once; `/stream` sends a line every 100 ms until the client goes, for connections that must live.
+// `/` answers at once. `/stream` sends a line every 100 ms until the client leaves, for connections that must stay open.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

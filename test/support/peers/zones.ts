@@ -1,18 +1,18 @@
-// What a fake name server answers, as plain data: fixed names, rotating pools, and names that get an address of
-// their own. `answersFor` is the whole logic; nameserver.ts only puts it on sockets.
+// The answers of a fake name server as plain data: fixed names, rotating pools, and names that get an address of their own. `answersFor`
+// has the whole logic; nameserver.ts only serves it on sockets.
 
 import type { Answer, RecordType, StringAnswer } from 'dns-packet'
 import { formatAddress, parseAddress, type Family } from '../../../src/core/ip.ts'
 
-/** Lower-case names without the final dot. A name in none of the tables does not exist (NXDOMAIN). */
+/** Lower-case names without the final dot. A name that no table has does not exist (NXDOMAIN). */
 export interface Zones {
   /** name -> addresses (A or AAAA by their form) or, for `-> NAME`, one CNAME. */
   readonly names?: Readonly<Record<string, readonly string[]>>
-  /** name -> a pool of which each answer shows the next few addresses, as S3 does. */
+  /** name -> a pool. Each answer has the next few addresses of it, as with S3. */
   readonly pools?: Readonly<Record<string, Pool>>
-  /** suffix -> every name under it has an address that no name had before. */
+  /** suffix -> every new name under it gets an address that no other name had before. */
   readonly fresh?: Readonly<Record<string, Fresh>>
-  /** Seconds, for everything that gives none; default 60. */
+  /** The TTL in seconds for everything without one; default 60. */
   readonly ttl?: number
 }
 
@@ -34,7 +34,7 @@ export interface ZoneAnswer {
   readonly answers: Answer[]
 }
 
-/** The memory of a server: where each pool stands and which address each fresh name was given. */
+/** The memory of a server: the position in each pool, and the address of each fresh name. */
 export class ZoneState {
   readonly #zones: Zones
   readonly #poolAt = new Map<string, number>()
@@ -44,7 +44,7 @@ export class ZoneState {
     this.#zones = zones
   }
 
-  /** The answer section for a question; CNAME chains are followed inside the zones. */
+  /** The answer section for a question. Follows CNAME chains inside the zones. */
   answersFor(question: string, type: RecordType): ZoneAnswer {
     const answers: Answer[] = []
     let name = question
@@ -120,7 +120,7 @@ function record(
   return { type, name, data, ttl, class: 'IN' }
 }
 
-/** The address `offset` places behind `first`. */
+/** The address that is `offset` after `first`. */
 export function addressAt(first: string, offset: number): string {
   const start = parseAddress(first)
   if (start === undefined) throw new Error(`Cannot count from ${first}: not an address`)

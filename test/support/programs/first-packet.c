@@ -1,11 +1,11 @@
-/* Asks for names and connects to what was answered, as fast as a program can: `connect` is the next system
- * call after `recv`. Compiled and run by test/kernel/packets/first-packet.test.ts, in a pod's network namespace.
+/* Asks for names and connects to the answered addresses as fast as a program can: `connect` is the next system
+ * call after `recv`. test/kernel/packets/first-packet.test.ts compiles and runs it, in a pod's network namespace.
  *   first-packet RESOLVER FAMILY FIRST COUNT SUFFIX WAIT
- * asks for n<FIRST>.SUFFIX, n<FIRST+1>.SUFFIX, ... (FAMILY 4: A, 6: AAAA) at RESOLVER, port 53, and connects to
- * port 80. WAIT 0: connect blocks until the handshake is done; else it does not, and is given WAIT milliseconds.
- * One line a name: index, address, ns from recv's return to connect's call, ns that connecting took, errno
- * (0 connected, ETIMEDOUT when it was not in time). Times are CLOCK_MONOTONIC, which the vDSO reads without a
- * system call. Sockets are made before the query is sent, so nothing else stands between the two calls. */
+ * Asks RESOLVER, port 53, for n<FIRST>.SUFFIX, n<FIRST+1>.SUFFIX, ... (FAMILY 4: A, 6: AAAA), and connects to
+ * port 80. With WAIT 0, connect blocks until the end of the handshake. Otherwise it does not block, and has WAIT
+ * milliseconds. Prints one line per name: index, address, ns from recv's return to connect's call, ns of connecting,
+ * errno (0 connected, ETIMEDOUT too late). Times are CLOCK_MONOTONIC, which the vDSO reads without a system call.
+ * The sockets are made before the query is sent, so no other call is between these two. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static int tcp_socket(int family, int wait)
 	return fd;
 }
 
-/* What came of a connect that did not block. */
+/* The result of a connect that did not block. */
 static int settle(int fd, int error, int wait)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };

@@ -1,12 +1,12 @@
-/* One client that asks at a steady rate whatever comes back, and the server that is slow on purpose.
+/* A client that asks at a steady rate, whatever the answers are, and a server that is slow on purpose.
  *   flood serve ADDRESS PORT DELAY_MS
- *     answers every query with one A record; names that begin with `s` so many milliseconds late, `m`: never.
+ *     answers every query with one A record. Names that begin with `s` are answered late by DELAY_MS, with `m` never.
  *     Prints `ready` when bound, and on SIGTERM `{"asked":N}`.
  *   flood ask ADDRESS PORT FROM LETTER RATE SECONDS WAIT_SECONDS
- *     asks for names that begin with the letter, none twice, from the address FROM; then waits for what is missing.
- *     Prints one line of JSON: sent, lost, wrong (no answer to a query that waits), and for NOERROR, SERVFAIL and
- *     all others count and latencies in microseconds (p50, p99, max) with how many came within 50 ms.
- * Ids are taken round; one that still waits is passed over, so at most 65,536 wait. */
+ *     asks for names that begin with the letter, none twice, from the address FROM; then waits for missing answers.
+ *     Prints one line of JSON: sent, lost, wrong (answers to no outstanding query), and for NOERROR, SERVFAIL and
+ *     all others the count, the latencies in microseconds (p50, p99, max), and how many came within 50 ms.
+ * Ids are used in turn. An id that still waits is skipped, so at most 65,536 wait. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -205,7 +205,7 @@ static void ask(char **argv)
 	uint64_t length = (uint64_t)(atof(argv[7]) * 1e9), patience = (uint64_t)(atof(argv[8]) * 1e9);
 	struct sockaddr_in server = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[3])) };
 	uint64_t sent = 0, answered = 0, refused = 0;
-	/* So that no two runs ask for the same names. */
+	/* Two runs never ask for the same names. */
 	uint32_t first = (uint32_t)(now() / MS % 10000) * 100000;
 	uint16_t id = 0;
 	if (inet_pton(AF_INET, argv[2], &server.sin_addr) != 1 ||

@@ -1,10 +1,10 @@
-/* Puts frames before a network namespace's rules, one at a time, so that a test can ask the real kernel what becomes of each.
- * usage: inject REQUESTS ANSWERS. Opens raw sockets where it is started, then goes into a network namespace of its own and says
- * 'r'; the test moves the far ends of its interfaces there. A request is `from` (1) or `to` (0), the interface's number
- * (u8), the length (u16, the machine's order) and an Ethernet frame; the answer is '+' or '-'.
- *   from: the frame goes into far end `peerN`, then a marker that the rules of the test count: when it was counted the frame
- *         has been dealt with. All from one CPU, so that they stay in order.
- *   to:   the packet is sent by a raw socket of the first namespace through `lxcN`, as a process there would send it. */
+/* Puts frames in front of a network namespace's rules, one at a time, so that a test can ask the real kernel for a verdict on
+ * each. Usage: inject REQUESTS ANSWERS. Opens raw sockets in its first namespace, then enters a network namespace of its own and
+ * writes 'r'; the test moves the far ends of its interfaces there. A request is `from` (1) or `to` (0), the interface's number
+ * (u8), the length (u16, the machine's order) and an Ethernet frame. The answer is '+' or '-'.
+ *   from: sends the frame into far end `peerN`, then a marker that the rules of the test count. Once the marker is counted, the
+ *         kernel has handled the frame. Both are sent from one CPU, so they stay in order.
+ *   to:   a raw socket of the first namespace sends the packet through `lxcN`, like a process there. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
@@ -124,7 +124,7 @@ int main(int count, char **arguments)
 	}
 	if (unshare(CLONE_NEWNET) < 0)
 		return 4;
-	/* The far ends send nothing of their own: no discovery, no reports. */
+	/* The far ends send no packets of their own: no discovery, no reports. */
 	for (int i = 0; i < 2; i++) {
 		int setting = open(i ? "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 				     : "/proc/sys/net/ipv6/conf/default/disable_ipv6", O_WRONLY);

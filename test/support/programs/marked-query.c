@@ -1,7 +1,7 @@
-/* One DNS query from a socket that carries a mark, made by a user other than root who has CAP_NET_RAW or
- * CAP_NET_ADMIN: what anybody may do who can open raw sockets. Compiled and run by the tests of REDIRECT.
+/* Sends one DNS query from a socket with a mark, as a user other than root who has CAP_NET_RAW or CAP_NET_ADMIN. Every
+ * program that can open raw sockets can do this. The tests of REDIRECT compile and run it.
  *   marked-query UID MARK SERVER udp|tcp
- * Asks for the addresses of www.shop.test and prints `answer` when any comes within a second, else `none`. */
+ * Asks for the addresses of www.shop.test. Prints `answer` if an answer arrives within a second, otherwise `none`. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 static const unsigned char query[] = { 0, 31, 0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3, 'w', 'w', 'w', 4,
 				       's', 'h', 'o', 'p', 4, 't', 'e', 's', 't', 0, 0, 1, 0, 1 };
 
-/* The socket's owner is who makes it, so the user changes first; the capability is kept. */
+/* The user who makes a socket owns it, so the user changes first. The capability is kept. */
 static int become(unsigned int uid)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -1,11 +1,11 @@
-/* Random packets of one endpoint, and a watch over what of them gets away. Compiled and run by test/support/models/random-packets.ts.
- *   random-packets print SEED FIRST COUNT         the frames, each behind its length (u16, the machine's order)
+/* Random packets of one endpoint, and a watch over those that leave. test/support/models/random-packets.ts compiles and runs it.
+ *   random-packets print SEED FIRST COUNT         prints the frames, each after its length (u16, the machine's order)
  *   random-packets send INTERFACE SEED FIRST COUNT  puts them on a wire; prints how many the kernel took
  *   random-packets push SEED FIRST COUNT          sends their IP packets by raw sockets, as a local process would
- *   random-packets watch INTERFACE FLAGS          until SIGTERM; prints leaks and one line of JSON; flags: 1 no DNS leaves as it was
- *                                                 sent, 2 the endpoint may send from any address
- *   random-packets listen PORT                    transparent sockets that read and forget, until it is ended
- * What stands in the packets: random-packets.h. */
+  *   random-packets watch INTERFACE FLAGS          until SIGTERM; prints leaks and one line of JSON; flags: 1 no DNS leaves unchanged,
+  *                                                 2 the endpoint can send from any address
+  *   random-packets listen PORT                    transparent sockets that read and discard, until it is ended
+  * random-packets.h describes the packets. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -48,7 +48,7 @@ static void print_packets(uint64_t seed, uint64_t first, uint64_t count)
 	}
 }
 
-/* What the kernel refuses to send at all is left out. */
+/* Packets that the kernel refuses to send are left out. */
 static void send_frames(const char *name, uint64_t seed, uint64_t first, uint64_t count)
 {
 	static uint8_t frames[BATCH][ROOM];
@@ -124,7 +124,7 @@ static int is_housekeeping(const uint8_t *p, int size)
 	return p[40] == 133 || p[40] == 135 || p[40] == 136;
 }
 
-/* Why the packet must not be out there; 0 when it may. */
+/* The reason why the packet must not leave; 0 if it may. */
 static const char *judge(const uint8_t *p, int size, int family, int flags, struct seen *seen)
 {
 	int at = family == 4 ? (p[0] & 15) * 4 : 40, to, later = 0;
@@ -133,7 +133,7 @@ static const char *judge(const uint8_t *p, int size, int family, int flags, stru
 	if (size < (family == 4 ? 20 : 40))
 		return "it ends in its header";
 	if (family == 4 ? memcmp(p + 12, from4[0], 3) : memcmp(p + 8, from6[0], 8))
-		return 0; /* the gateway's own */
+		return 0; /* a packet of the gateway itself */
 	if (family == 6 && is_housekeeping(p, size))
 		return 0;
 	if (!(flags & ANY_SOURCE) &&

@@ -1,8 +1,8 @@
-/* Random packets of one endpoint: packet N of a seed is always the same, whatever was made before it. A third is IPv4; extension
- * headers stand in every order, lengths lie, fragments overlap, what stands where ports would be is mostly port 53.
+/* Random packets of one endpoint: packet N of a seed is always the same, whatever was made before it. A third is IPv4. Extension
+ * headers are in any order, lengths are false, fragments overlap, and the octets in the place of ports are mostly port 53.
  *
- * From 10.0.1.5 or fd00::5, seldom another's address; to an address that is denied, one that is open, one with port 443 over
- * UDP and TCP alone, the gateway, or a group. The addresses stand in test/support/models/random-packets.ts as well. */
+ * They go from 10.0.1.5 or fd00::5, rarely from another's address, to an address that is denied, one that is open, one with only
+ * port 443 over UDP and TCP, the gateway, or a group. test/support/models/random-packets.ts lists the same addresses. */
 #ifndef NAMEGATE_RANDOM_PACKETS_H
 #define NAMEGATE_RANDOM_PACKETS_H
 
@@ -85,7 +85,7 @@ static uint8_t pick_protocol(void)
 	return n < 42 ? 17 : n < 80 ? 6 : n < 97 ? others[below(12)] : below(256);
 }
 
-/* What looks like ports stands at the beginning whatever the protocol is. */
+/* Every protocol begins with octets that look like ports. */
 static int put_transport(uint8_t *at, uint8_t protocol, uint64_t index)
 {
 	static const uint8_t flags[] = { 0x02, 0x02, 0x10, 0x12, 0x18, 0x11, 0x04, 0x00, 0x03, 0x06 };
@@ -179,7 +179,7 @@ static int put_ipv4(uint8_t *at, int from, int to, uint64_t index)
 	return size;
 }
 
-/* One extension header; returns the octets that it takes, whatever it says of itself. */
+/* One extension header; returns its true size, whatever its length field says. */
 static int put_extension(uint8_t *at, uint8_t type, uint8_t next)
 {
 	int units = percent(80) ? 0 : below(4), size = 8 + 8 * units;
@@ -247,7 +247,7 @@ static int pick_target(void)
 	return n < 55 ? DENIED : n < 65 ? OPEN : n < 80 ? PORTS : n < 92 ? 3 : 4 + below(3);
 }
 
-/* The frame of packet `index`, and where its IP packet begins; returns its length. */
+/* The frame of packet `index`, and the position of its IP packet; returns its length. */
 static int make(uint64_t seed, uint64_t index, uint8_t *frame, int *begins)
 {
 	int at = 12, family, to;

@@ -1,6 +1,6 @@
-/* A wall clock that a test can set, for one process: LD_PRELOAD puts these in front of libc's. Every look at the real-time
- * clock is shifted by the milliseconds that the file SHIFTED_CLOCK holds at that moment, a little-endian 64-bit number;
- * clocks that nobody sets are passed on as they are. The file is mapped: a look costs no system call more. */
+/* A wall clock that a test can set, for one process: LD_PRELOAD puts these functions in front of libc's. Every read of the
+ * real-time clock is shifted by the milliseconds in the file SHIFTED_CLOCK at that moment, a little-endian 64-bit number.
+ * Clocks that cannot be set are unchanged. The file is mapped, so a read costs no further system call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

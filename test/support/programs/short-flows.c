@@ -1,11 +1,11 @@
-/* Many short flows as fast as one process can begin them, and a server that ends connections at once. Compiled and
- * run by test/kernel/ebpf/short-flows.test.ts.
+/* Begins many short flows as fast as one process can, and a server that ends connections at once.
+ * test/kernel/ebpf/short-flows.test.ts compiles and runs it.
  *   short-flows serve PORT                               accepts TCP connections and closes them, until it is killed
  *   short-flows udp FIRST ADDRESSES PORT BASE COUNT      one datagram a flow
  *   short-flows tcp FIRST ADDRESSES PORT COUNT           connect, then close: every other one by FIN, the rest by RST
- * A UDP flow is a (source port, address) pair that no other flow of the call has: source ports BASE, BASE+1, ...,
- * each towards ADDRESSES addresses from FIRST on (IPv4 or IPv6). Prints how many flows were sent (udp: handed to the
- * kernel; tcp: connected). */
+  * A UDP flow is a (source port, address) pair that no other flow of the call has: source ports BASE, BASE+1, ...,
+  * each to ADDRESSES addresses from FIRST on (IPv4 or IPv6). Prints how many flows were sent (udp: handed to the
+  * kernel; tcp: connected). */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* The address `offset` places behind FIRST, with PORT. */
+/* The address `offset` places after FIRST, with PORT. */
 static socklen_t target_of(struct sockaddr_in6 *to, const char *first, uint32_t offset, int port)
 {
 	memset(to, 0, sizeof(*to));
@@ -55,7 +55,7 @@ static int bound_socket(int family, int port)
 	struct sockaddr_in6 own = { .sin6_family = family, .sin6_port = htons(port) };
 	int fd = socket(family, SOCK_DGRAM, 0);
 
-	/* sockaddr_in has its port at the same place, and all zeroes behind it are any address of either family. */
+	/* sockaddr_in has its port at the same place, and zeroes after it mean any address of either family. */
 	if (fd < 0 || bind(fd, (struct sockaddr *)&own, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(own)) < 0)
 		fail("bind");
 	return fd;
@@ -112,7 +112,7 @@ static int begin_tcp(const char *first, uint32_t offset, int port)
 	return fd;
 }
 
-/* 1 when it was connected in time. */
+/* 1 if it was connected in time. */
 static int end_tcp(int fd, int by_reset)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };

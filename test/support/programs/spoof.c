@@ -1,8 +1,8 @@
-/* A blind spoofer, and the clients that it aims at. Compiled and run by test/support/labs/spoof-lab.ts. IPv4, as root.
+/* A blind spoofer and its target clients. test/support/labs/spoof-lab.ts compiles and runs it. IPv4, as root.
  *   spoof flood FROM TO NAME RATE SECONDS     forged answers from FROM:53 to random ports (1024..65535) of TO under random ids
- *   spoof know FROM TO NAME SECONDS           the same forged answer under the port and id of each query that FROM is sent
+ *   spoof know FROM TO NAME SECONDS           the same forged answer with the port and id of each query to FROM
  *   spoof ask SERVER NAME SECONDS ADDRESS...  one query for NAME outstanding from each own address at all times
- *   spoof claim FROM PORT TO PORT NAME        one query for NAME that says that it is from the first address and port
+ *   spoof claim FROM PORT TO PORT NAME        one query for NAME with the first address and port as its source
  * The forged answer has the right question and the address 198.51.100.66. `flood` and `know` print how many they sent;
  * `ask` prints one line of JSON: how many queries it sent, and how many answers were true, forged, or errors. */
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* xorshift64*: a guesser needs no better. */
+/* xorshift64*: good enough for guessing. */
 static uint32_t draw(void)
 {
 	static uint64_t state;
@@ -106,7 +106,7 @@ static void aim(uint8_t *packet, unsigned port, unsigned id)
 	packet[UDP_HEADER + 1] = id;
 }
 
-/* A raw UDP socket at FROM; towards TO where that is given. It sees what FROM is sent, too. */
+/* A raw UDP socket at FROM; connected to TO if given. It also receives what others send to FROM. */
 static int open_raw(const char *from, const char *to)
 {
 	struct sockaddr_in own = address_of(from, 0);
@@ -149,7 +149,7 @@ static int run_flood(char **a)
 	int64_t rate = atoi(a[5]), begin = now_us(), end = begin + (int64_t)(atof(a[6]) * 1e6), sent = 0;
 	int fd = open_raw(a[2], a[3]);
 
-	/* What arrives here is for the true server. */
+	/* Packets that arrive here are for the true server. */
 	int small = 1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	for (int i = 0; i < BATCH; i++) {

@@ -1,8 +1,8 @@
-/* Queries over TCP at a steady rate, each over a connection of its own and asked once. Compiled and run by
- * test/support/peers/steady-load.ts. IPv4 only.
+/* Queries over TCP at a steady rate, each once and over a connection of its own. test/support/peers/steady-load.ts
+ * compiles and runs it. IPv4 only.
  *   steady-connections ADDRESS PORT RATE SECONDS PREFIX   RATE a second for n<i>.PREFIX.test A, until SIGTERM
- * Waits up to 7 s for what is outstanding and prints how many were asked, answered, refused, and lost with a connection
- * that was refused or closed. Connections that have their answer are reset, so that none waits for its end. */
+  * Waits up to 7 s for outstanding queries. Prints how many were asked, answered, refused, and lost with a connection
+  * that was refused or closed. Resets a connection that has its answer, so that none waits for its end. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define WAIT_US 7000000LL
 
 static int sent, noerror, other, closed;
-/* By descriptor: whether the query is on its way. */
+/* By descriptor: whether the query is outstanding. */
 static uint8_t asked[OPEN_MAX];
 
 static void begin_one(int epoll, const struct sockaddr_in *to)
@@ -67,7 +67,7 @@ static void go_on(int epoll, const struct epoll_event *event, const char *prefix
 	ssize_t got = recv(fd, in, sizeof(in), MSG_DONTWAIT);
 	if (got < 0 && errno == EAGAIN)
 		return;
-	/* Answers are small and come in one piece. */
+	/* Answers are small and arrive in one piece. */
 	if (got < 14)
 		closed++;
 	else if ((in[5] & 15) == 0)

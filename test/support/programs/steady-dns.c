@@ -1,11 +1,11 @@
-/* A steady stream of queries that are asked once each, or again after RETRY-MS without an answer, and name servers to
- * ask. Compiled and run by test/support/peers/steady-dns.ts.
+/* A steady stream of queries, each asked once, or again after RETRY-MS without an answer, and name servers for it.
+ * test/support/peers/steady-dns.ts compiles and runs it.
  *   steady-dns load ADDRESS PORT RATE SECONDS PREFIX [NEW [RETRY-MS]]   RATE queries a second for n<i>.PREFIX.test A, from
  *                                           one socket, until SIGTERM; each NEWth for a name that was never asked for
  *   steady-dns serve ADDRESS PORT RCODE DELAY-MS       answers every query with one address, or with that RCODE
- * `load` waits up to 7 s for what is outstanding and prints one line of JSON: how many were sent and what became of
- * them, times in microseconds, and between which moments (milliseconds of CLOCK_MONOTONIC) queries were sent that
- * took longer than SLOW_US. A server is stopped or killed from outside. IPv4 only. */
+  * `load` waits up to 7 s for outstanding queries and prints one line of JSON: how many were sent, their results, times
+  * in microseconds, and between which moments (milliseconds of CLOCK_MONOTONIC) it sent queries that took longer than
+  * SLOW_US. A server is stopped or killed from outside. IPv4 only. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,7 +50,7 @@ struct load {
 	int64_t *times;
 	int sent, answered, noerror, servfail, other, slow;
 	int64_t first_slow, last_slow;
-	/* Of the query that has the id: its number, when it was asked last, how often again. */
+	/* The query with the id: its number, when it was last asked, how often it was repeated. */
 	int numbers[IDS];
 	int64_t asked_at[IDS];
 	uint8_t again[IDS];
@@ -93,7 +93,7 @@ static void receive(struct load *l, int fd)
 	}
 }
 
-/* Asks once more for what was asked `after` ago and has no answer. */
+/* Repeats queries that were asked `after` ago and have no answer. */
 static void retry(struct load *l, int fd, const char *prefix, int64_t after)
 {
 	uint8_t query[512];
@@ -179,7 +179,7 @@ static int answer(uint8_t *m, int length, int rcode)
 	static const uint8_t record[] = { 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 198, 18 };
 	unsigned sum = 0;
 
-	/* Ends behind the question; an OPT record isn't repeated. */
+	/* Ends after the question. An OPT record is left out. */
 	int at = 12;
 	while (at < length && m[at] != 0) {
 		sum = sum * 31 + m[at + 1] + m[at + m[at]] * 7;

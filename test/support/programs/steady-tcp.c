@@ -1,10 +1,10 @@
-/* A steady stream of queries over a few TCP connections that stay open, each query asked once, and a server to ask.
- * Compiled and run by test/support/steady-tcp.ts. IPv4 only.
+/* A steady stream of queries over a few TCP connections that stay open, each query asked once, and a server for it.
+ * test/support/peers/steady-load.ts compiles and runs it. IPv4 only.
  *   steady-tcp load ADDRESS PORT RATE SECONDS PREFIX CONNECTIONS   RATE queries a second in all for n<i>.PREFIX.test A,
  *                                                                  until SIGTERM
  *   steady-tcp serve ADDRESS PORT                                  answers every query with one address
- * `load` waits up to 7 s for what is outstanding and prints how many were sent, answered, refused, and lost with a
- * connection that the server closed. */
+  * `load` waits up to 7 s for outstanding queries and prints how many were sent, answered, refused, and lost with a
+  * connection that the server closed. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,7 +42,7 @@ static int open_socket(const char *address, int port, int serve)
 	return fd;
 }
 
-/* Reads what there is; 0 when the other end closed. */
+/* Reads the available octets; 0 if the other end closed. */
 static int fill(struct link *link)
 {
 	for (;;) {
@@ -61,7 +61,7 @@ static void shift(struct link *link, uint32_t at)
 	link->filled -= at;
 }
 
-/* The next whole message at `at`, NULL when there is none. */
+/* The next whole message at `at`, NULL if there is none. */
 static uint8_t *message(struct link *link, uint32_t at, int *size)
 {
 	if (link->filled - at < 2)
@@ -118,7 +118,7 @@ static int run_load(char **a)
 	return 0;
 }
 
-/* Answers a query in place, with room behind it. */
+/* Answers a query in place, with room after it. */
 static int answer(uint8_t *m)
 {
 	static const uint8_t record[] = { 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 198, 18 };

@@ -1,4 +1,4 @@
-/* What programs that load at a steady rate share: when to end, the time, and the query. Included by steady-dns.c, steady-tcp.c
+/* Shared parts of the programs that load at a steady rate: the end, the time, and the query. Included by steady-dns.c, steady-tcp.c
  * and steady-connections.c. */
 #ifndef STEADY_H
 #define STEADY_H
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Names that are asked again and again. */
+/* The number of names that are asked again and again. */
 #define NAMES 2000
 
 static volatile sig_atomic_t ending;
@@ -49,7 +49,7 @@ static int write_query(uint8_t *out, unsigned id, unsigned number, const char *p
 	return at + 10;
 }
 
-/* The same behind its length, as it is sent over TCP (RFC 1035 4.2.2). */
+/* The same after its length, as TCP carries it (RFC 1035 4.2.2). */
 static inline int write_framed(uint8_t *out, unsigned id, unsigned number, const char *prefix)
 {
 	int size = write_query(out + 2, id, number, prefix);

@@ -1,9 +1,9 @@
-/* A supervisor for tests, as small as can be. Compiled and run by test/support/peers/supervise.ts.
- *   supervise notify NAME                   takes notices (sd_notify) at a path or @name; one line each, lines joined by ' | '
- *   supervise activate SOCKETS COMMAND...   binds udp:ADDRESS:PORT,tcp:ADDRESS:PORT,... (IPv4; transparent when it ends in
- *                                           :t), runs the command with them (LISTEN_FDS) and runs it anew with the same
- *                                           ones whenever it has ended with 0 or was killed
- * `activate` says `started PID` and `ended CODE`; at SIGTERM it ends the command and itself. */
+/* A minimal supervisor for tests. test/support/peers/supervise.ts compiles and runs it.
+ *   supervise notify NAME                   receives notices (sd_notify) at a path or @name; prints one line each, with ' | ' for line ends
+  *   supervise activate SOCKETS COMMAND...   binds udp:ADDRESS:PORT,tcp:ADDRESS:PORT,... (IPv4; transparent with :t at
+  *                                           the end), runs the command with them (LISTEN_FDS), and runs it again with
+  *                                           the same ones after it has ended with 0 or was killed
+  * `activate` prints `started PID` and `ended CODE`. On SIGTERM it ends the command and itself. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -110,7 +110,7 @@ static int run_activate(char *sockets, char **command)
 	int fds[SOCKETS_MAX], count = 0, status;
 
 	signal(SIGTERM, end);
-	/* In the places where the command finds them, and above, so that none is overwritten by another. */
+	/* At the numbers where the command expects them, and first above these, so that none overwrites another. */
 	for (char *one; count < SOCKETS_MAX && (one = strsep(&sockets, ","));) {
 		int fd = bind_one(one);
 		fds[count++] = fcntl(fd, F_DUPFD, 100);

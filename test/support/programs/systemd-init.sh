@@ -1,14 +1,13 @@
 #!/bin/sh
-# systemd-init.sh FOLDER REPOSITORY NODE: the first process of a machine for tests (systemd-machine.ts), in namespaces of its own
-# already. Puts the machine's root together from this one's, writes what it writes into FOLDER, and becomes systemd. At the
-# first boot FOLDER/site is copied over the root. What no namespace has for itself (most of /proc/sys, /sys) is there
-# to be read only, as in a container.
+# systemd-init.sh FOLDER REPOSITORY NODE: the first process of a machine for tests (systemd-machine.ts), already in namespaces of its own.
+# Makes the machine's root from this one's, writes changes into FOLDER, and becomes systemd. At the first boot, FOLDER/site is copied over
+# the root. Whatever has no namespace (most of /proc/sys, /sys) is read-only, as in a container.
 set -eu
 folder=$1 repository=$2 node=$3 root=$1/root
 mkdir -p "$folder/upper" "$folder/work" "$root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$root"
 
-# Of what this one's systemd starts and makes, only the journal.
+# Of this machine's units and generators, the test machine keeps only the journal.
 if [ ! -e "$folder/installed" ]; then
   units=$root/etc/systemd/system generators=$root/etc/systemd/system-generators
   rm -rf "$units"
@@ -46,7 +45,7 @@ mkdir -p "$root/run/netns" "$root/opt/namegate"
 mount --rbind /run/netns "$root/run/netns"
 mount --bind "$repository" "$root/opt/namegate"
 mount -o remount,bind,ro "$root/opt/namegate"
-# Of a Node.js that is elsewhere units know nothing.
+# Units find Node.js only in /usr/bin and /usr/local/bin.
 case $node in
   /usr/bin/* | /usr/local/bin/*) ;;
   *) : >"$root/usr/local/bin/node" && mount --bind "$node" "$root/usr/local/bin/node" ;;
@@ -56,7 +55,7 @@ cd "$root"
 mkdir -p .before
 pivot_root . .before
 umount -l /.before
-# As systemd itself does outside of a container: it mounts credentials in another namespace, and they appear here.
+# systemd does this outside of a container. It mounts credentials in another namespace, and they appear here.
 mount --make-rshared /
 exec env -i container=namegate-test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin \
   /lib/systemd/systemd --unit=multi-user.target --show-status=no

@@ -1,12 +1,12 @@
-/* A steady stream of small datagrams, and who counts what comes of it.
+/* A steady stream of small datagrams, and a receiver that counts them.
  *
  *   udp-stream send RATE SOCKETS ADDRESS PORT KIND [ADDRESS PORT KIND]...
  *   udp-stream receive PORT...
  *
- * `send` sends RATE datagrams a second in all, in turn to the targets, from SOCKETS sockets for each, until SIGTERM. KIND is
- * `a` (has to arrive) or `f` (must not); of the latter one for every ten of the former. When the machine keeps it from
- * running for long it does not make up for it, so that no burst is lost in a queue. `receive` takes both families on the ports until
- * SIGTERM. Both print `ready`, and one line of JSON at the end. A datagram is its kind and its number among those of its kind. */
+  * `send` sends RATE datagrams a second in all, in turn to the targets, from SOCKETS sockets for each, until SIGTERM. KIND is
+  * `a` (must arrive) or `f` (must not), with one `f` for every ten `a`. After a pause of the machine, `send` does not catch up,
+  * so that no queue loses a burst. `receive` takes both families on the ports until SIGTERM. Both print `ready`, and one line
+  * of JSON at the end. A datagram is its kind and its number among those of its kind. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -63,7 +63,7 @@ static int connect_to(const char *address, const char *port) {
   return fd;
 }
 
-/* Sends one datagram from the target's next socket; 1 when the kernel took it. */
+/* Sends one datagram from the target's next socket; 1 if the kernel took it. */
 static int send_one(struct target *target, unsigned sockets, uint32_t number) {
   struct datagram datagram = {(uint32_t)target->kind, number};
   int fd = target->sockets[target->next++ % sockets];

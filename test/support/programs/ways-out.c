@@ -1,6 +1,6 @@
 /* Tries ways out of a sandbox, all at once, each in a process of its own, and prints one line for each: `NAME open` or
- * `NAME closed: WHY`. What it needs to know of the world comes in environment variables (names below). As
- * `ways-out serve PORT` it is a part of that world: it echoes UDP datagrams of any size on every address. */
+ * `NAME closed: WHY`. Environment variables (names below) describe the world. As `ways-out serve PORT` it is a part of
+ * that world: it echoes UDP datagrams of any size on every address. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -50,7 +50,7 @@ static const char *given(const char *name)
 	return value;
 }
 
-/* With a character in front: a variable that leads to a socket would be taken away. */
+/* Prefixed with a character, because `exec` removes variables that lead to a socket. */
 static const char *hidden_path(void) { return given("HIDDEN") + 1; }
 
 static int address_of(const char *text, uint16_t port, struct sockaddr_storage *into, socklen_t *size)
@@ -92,7 +92,7 @@ static bool connects(const char *text, uint16_t port)
 	if (poll(&ready, 1, PATIENCE_MS) != 1)
 		return false;
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-	/* An open connection would keep its address. */
+	/* An open connection would keep its old address. */
 	struct linger reset = { 1, 0 };
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(fd);
@@ -199,7 +199,7 @@ static bool speaks_to(const char *name, bool abstract)
 	return connect(fd, (struct sockaddr *)&to, size) == 0 || closed("connect");
 }
 
-/* Namespaces of the first process, and whatever owns one of ours. */
+/* Namespaces of the first process, and the owners of our own. */
 static bool enters(const char *which)
 {
 	char path[64];
@@ -227,7 +227,7 @@ static bool sees_the_gate(void)
 		snprintf(path, sizeof(path), "/proc/%s/cmdline", each->d_name);
 		int fd = open(path, O_RDONLY);
 		ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-		/* From sources, or as it is built. */
+		/* The path in the sources or in the build. */
 		if (got > 0 && (memmem(line, (size_t)got, "src/main.", 9) || memmem(line, (size_t)got, "bin/start.", 10)))
 			return true;
 	}
@@ -278,14 +278,14 @@ static bool kernel_settings(void) { return open("/proc/sys/kernel/core_pattern",
 static bool io_uring(void) { char room[120] = ""; return syscall(425, 1, room) >= 0 || closed("io_uring_setup"); }
 static bool push_keys(void) { char key = 'x'; return ioctl(0, 0x5412, &key) == 0 || (errno != EPERM) || closed("ioctl"); }
 
-/* The rules let a packet pass that has namegate's mark, and only they may set it. */
+/* The rules pass packets with namegate's mark, and only the rules may set it. */
 static bool set_mark(void)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0), mark = 0x4e474a;
 	return setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) == 0 || closed("SO_MARK");
 }
 
-/* In a user namespace of its own it has all capabilities, but over what is in there alone. */
+/* In a user namespace of its own it has all capabilities, but only inside that namespace. */
 static bool new_user(void)
 {
 	if (unshare(CLONE_NEWUSER) < 0)
@@ -375,7 +375,7 @@ static int serve(uint16_t port)
 		ssize_t got = recvmsg(fd, &message, 0);
 		if (got < 0)
 			continue;
-		/* From the address that was asked: the same control message says where it came and whence to answer. */
+		/* From the address that was asked: the same control message has the asked address and sets the source of the answer. */
 		part.iov_len = (size_t)got;
 		sendmsg(fd, &message, 0);
 	}

@@ -1,4 +1,4 @@
-// npm run reference: writes the pages of docs/reference/ and the library's types from what the program itself knows. A test compares them.
+// npm run reference: writes the pages of docs/reference/ and the library's types from the program. A test compares them.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { makeReference } from '../reference.ts'

@@ -1,4 +1,4 @@
-// Flows older than enforcement: the model of src/datapath/ebpf/programs/adopt.h; src/datapath/adoption.ts has the rules.
+// Connections older than enforcement: the model of src/datapath/ebpf/programs/adopt.h. src/datapath/adoption.ts has the rules.
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { EndpointId, Generation } from '../../../../src/core/ids.ts'
@@ -21,7 +21,7 @@ interface Flow {
 export interface AdoptionsOptions {
   readonly clock: Clock
   readonly flowsMax?: number
-  /** Called for each flow that finds no room. */
+  /** Called for each connection for which the table has no room. */
   readonly onFull: () => void
 }
 
@@ -46,7 +46,7 @@ export class Adoptions {
     return flows.filter((flow) => this.#put(owner, flow, passUntil, true)).length
   }
 
-  /** Whether a packet that policy refuses belongs to an adopted flow; `denied`: a rule refuses it by name; `begunHere`: its beginning was seen. */
+  /** Whether a packet that policy refuses belongs to an adopted connection. `denied`: a deny rule refuses it. `begunHere`: its begin was seen. */
   covers(owner: Owner, packet: Packet, denied: boolean, begunHere: boolean): boolean {
     const isTcp = packet.protocol === TCP
     if (packet.laterFragment || (isTcp && (packet.tcpFlags & TCP_SYN) !== 0)) return false

@@ -1,5 +1,5 @@
-// A pass over the model's connections: established TCP, then flows of UDP and SCTP, as src/datapath/ebpf/maps/peers.ts goes over the
-// kernel's. Tells those that the endpoint began; TCP that is idle or of a generation that is gone is given up on the way.
+// A pass over the model's connections in the order of src/datapath/ebpf/maps/peers.ts: established TCP, then connections of UDP and SCTP.
+// Visits the connections that the endpoint began. Removes TCP connections that are idle or belong to an older generation.
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { EndpointId, Generation } from '../../../../src/core/ids.ts'
@@ -7,7 +7,7 @@ import type { Family } from '../../../../src/core/ip.ts'
 import { SCTP, UDP } from '../../../../src/core/protocol.ts'
 import type { PeerScan } from '../../../../src/datapath/abilities.ts'
 
-/** Owner of tuples that are remembered whoever's they are. */
+/** Owner of tuples that belong to any endpoint. */
 const NOBODY = 0
 
 type VisitPeer = Parameters<PeerScan['next']>[1]

@@ -1,6 +1,6 @@
-// Who began a connection, and whether it is still open: the model of src/datapath/ebpf/programs/conn.h, where the
-// rules and their reasons stand. Established TCP is in one table that evicts nothing, everything else in
-// one that lets the least recently used go.
+// Who began a connection, and whether it is open: the model of src/datapath/ebpf/programs/conn.h, which has the rules and their
+// reasons. One table has established TCP and evicts nothing. The other table has everything else and evicts the least recently used
+// connection.
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import {
@@ -15,13 +15,13 @@ import type { PeerScan } from '../../../../src/datapath/abilities.ts'
 import { ConnectionScan, type Connection, type State } from './connection-scan.ts'
 import { isEcho, isFollowed, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, type Packet } from './packet.ts'
 
-/** The endpoint that a connection belongs to, in the generation it has now. */
+/** The endpoint of a connection, in its current generation. */
 export interface Owner {
   readonly id: EndpointId
   readonly generation: Generation
 }
 
-/** Owner of tuples that are remembered whoever's they are. */
+/** Owner of tuples that belong to any endpoint. */
 const NOBODY: Owner = { id: endpointId(0), generation: generation(0) }
 const REPLY_IDLE_MS = 180_000
 const CLOSING_MS = 60_000
@@ -35,7 +35,7 @@ export interface ConnectionsOptions {
   readonly perEndpoint: number
   readonly tcpIdleMs: number
   readonly udpIdleMs: number
-  /** Called when a connection is established but its endpoint has too many. */
+  /** Called when a connection is established, but its endpoint has too many. */
   readonly onLimit: () => void
 }
 
@@ -50,7 +50,7 @@ export class Connections {
     this.#options = options
   }
 
-  /** Whether what the endpoint sends is a reply in a connection that the peer began. */
+  /** Whether a packet from the endpoint is a reply in a connection that the peer began. */
   isReply(owner: Owner, packet: Packet): boolean {
     if (isOpening(packet)) return false
     if (!isFollowed(packet) && (packet.laterFragment || !isEcho(packet, 'reply'))) return false
@@ -63,13 +63,13 @@ export class Connections {
     return this.#options.clock.now() - unsettled.seen < (ending ? CLOSING_MS : REPLY_IDLE_MS)
   }
 
-  /** Whether the beginning of the flow of a packet that the endpoint sends was seen. */
+  /** Whether the connection of a packet from the endpoint was seen from its begin. */
   has(owner: Owner, packet: Packet): boolean {
     const key = keyOf(owner, packet, true)
     return this.#settled.has(key) || this.#unsettled.has(key)
   }
 
-  /** Takes note of a packet that passed (outbound) or came in. */
+  /** Records a packet that passed (outbound) or arrived. */
   follow(owner: Owner, packet: Packet, outbound: boolean): void {
     if (packet.laterFragment) return
     const echo = !outbound && isEcho(packet, 'request')
@@ -90,7 +90,7 @@ export class Connections {
     } else if (!this.#isInUse(tuple)) this.#begin(owner, packet, key, false)
   }
 
-  /** Whether some endpoint began the tuple and it is still in use, by its peer alone if need be. */
+  /** Whether some endpoint began the tuple and it is still in use, if only by its peer. */
   #isInUse(tuple: string): boolean {
     const known = this.#unsettled.get(tuple)
     if (known === undefined || this.#options.clock.now() - known.seen >= REPLY_IDLE_MS) return false
@@ -112,7 +112,7 @@ export class Connections {
     return seen !== undefined && this.#options.clock.now() - seen < NEIGHBOUR_MS
   }
 
-  /** Connections of generations that are gone, and idle ones, go on the way; then flows of UDP and SCTP. */
+  /** Visits open peers. Removes connections that are idle or belong to an older generation. */
   scan(generationOf: (id: EndpointId) => number): PeerScan {
     return new ConnectionScan({
       ...this.#options,

@@ -1,4 +1,4 @@
-// Counters of verdicts and drops by name, as the eBPF adapter has them.
+// Counters of verdicts and drops by name, with the names of the eBPF adapter.
 
 import type { DatapathCounters } from '../../../../src/datapath/abilities.ts'
 

@@ -1,5 +1,5 @@
-// Whose query came from an address that cgroup endpoints share with the host: the model of ng_dns_source. The
-// oldest go when there are too many.
+// The cgroup endpoint behind a query from an address that endpoints share with the host: the model of ng_dns_source. A full table
+// evicts the oldest source.
 
 import type { EndpointId } from '../../../../src/core/ids.ts'
 import { formatAddress, type Family } from '../../../../src/core/ip.ts'

@@ -1,5 +1,5 @@
-// Interfaces whose DNS is redirected behind the datapath: the model of src/datapath/ebpf/programs/intercept.h, where the
-// reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/maps/exceptions.ts).
+// Interfaces whose DNS is redirected after the datapath: the model of src/datapath/ebpf/programs/intercept.h, which has the reasons.
+// Also the time that an interface stays quiet afterwards (src/datapath/ebpf/maps/exceptions.ts).
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { Family } from '../../../../src/core/ip.ts'
@@ -11,7 +11,7 @@ const DNS_PORT = 53
 const QUIET_MS = 60_000
 
 interface Entry {
-  /** Undefined: not intercepted any more. */
+  /** Undefined: no longer intercepted. */
   readonly now: InterceptedInterface | undefined
   readonly quiet: { readonly 4: boolean; readonly 6: boolean }
   readonly quietUntil: number
@@ -54,7 +54,7 @@ export class Interceptions {
     this.#entries.clear()
   }
 
-  /** Whether what came in on the interface goes to who redirects DNS. */
+  /** Whether interception rules redirect a packet that came in on the interface. */
   covers(ifindex: number, packet: Packet, frame: Uint8Array): boolean {
     const entry = this.#entries.get(ifindex)?.now
     if (entry === undefined || !isDns(packet, packet.targetPort) || isTagged(frame)) return false
@@ -62,14 +62,14 @@ export class Interceptions {
     return entry.families[packet.family] && !this.isBridged(ifindex, frame)
   }
 
-  /** Whether a frame stays on the bridge that it came in by. */
+  /** Whether a frame stays on the bridge of the port where it came in. */
   isBridged(ifindex: number, frame: Uint8Array): boolean {
     return (
       this.#entries.get(ifindex)?.now?.bridgeMac?.some((octet, i) => frame[i] !== octet) ?? false
     )
   }
 
-  /** Whether what goes out on the interface begins nothing. */
+  /** Whether a packet that leaves by the interface begins no connection. */
   isQuiet(ifindex: number, packet: Packet): boolean {
     const entry = this.#entries.get(ifindex)
     if (entry === undefined || !isDns(packet, packet.sourcePort)) return false

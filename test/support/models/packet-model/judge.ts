@@ -28,13 +28,13 @@ export interface JudgeOptions {
   readonly connections: Connections
   readonly mode: Mode
   readonly isListener: (family: Family, address: Uint8Array, port: number) => boolean
-  /** A flow older than the endpoint's enforcement; `denied`: a rule refuses the packet by name. */
+  /** Whether the packet belongs to a connection older than the endpoint's enforcement. `denied`: a deny rule refuses the packet. */
   readonly isAdopted: (entry: EndpointEntry, packet: Packet, denied: boolean) => boolean
-  /** What came in on the endpoint's interface goes to who redirects DNS. */
+  /** Whether interception rules redirect a packet that came in on the endpoint's interface. */
   readonly isIntercepted: (entry: EndpointEntry, packet: Packet) => boolean
-  /** What goes to an address and port of a listener gets there. */
+  /** Whether a packet to the address and port of a listener reaches it. */
   readonly reachesListener: (entry: EndpointEntry, packet: Packet) => boolean
-  /** What goes out on it begins no connection. */
+  /** Whether a packet that leaves by the endpoint's interface begins no connection. */
   readonly isQuiet: (entry: EndpointEntry, packet: Packet) => boolean
   readonly count: (name: CounterName) => void
   readonly now: () => number
@@ -42,7 +42,7 @@ export interface JudgeOptions {
   readonly noteDnsSource: (endpoint: EndpointId, packet: Packet) => void
 }
 
-/** What a packet's address is under policy. */
+/** Identity and class of a packet's address. */
 type Place = PrefixValue
 
 interface Found {
@@ -60,7 +60,7 @@ export class Judge {
     this.#options = options
   }
 
-  /** What an endpoint sends. */
+  /** Judges a packet that an endpoint sends. */
   from(entry: EndpointEntry | undefined, read: ReadResult): Verdict {
     const { mode, count } = this.#options
     if (mode === 'bypass') count('verdict_bypass')
@@ -74,7 +74,7 @@ export class Judge {
       : this.#fromInterface(entry, read)
   }
 
-  /** What an endpoint receives: nothing is dropped, but connections are followed. */
+  /** Judges a packet that an endpoint receives. Drops nothing, but follows connections. */
   to(entry: EndpointEntry | undefined, read: ReadResult): void {
     const { mode, connections } = this.#options
     if (mode === 'bypass' || entry === undefined || read.kind !== 'ip') return
@@ -186,7 +186,7 @@ export class Judge {
     return place.addressClass === HOST && this.#options.isListener(family, ANY_ADDRESS, port)
   }
 
-  /** The longest prefix around an address: of a scoped endpoint first in the endpoint's own scope, then in the node's. */
+  /** The longest prefix around an address. A scoped endpoint looks in its own scope first, then in the node's. */
   #placeOf({ id, scoped }: EndpointEntry, family: Family, address: Uint8Array): Place {
     const { prefixes } = this.#options
     for (const scope of scoped === true ? [id, NODE_SCOPE] : [NODE_SCOPE]) {
@@ -241,7 +241,7 @@ function ownsSource(entry: EndpointEntry, { family, source }: Packet): boolean {
   return entry.sources.some((prefix) => containsPrefix(prefix, address))
 }
 
-/** Rules redirect what comes in by an interface, not what an endpoint behind it sends out. */
+/** Interception rules redirect packets that come in by an interface, but not packets that an endpoint behind it sends. */
 function isEntered({ hook }: EndpointEntry): boolean {
   return hook.kind === 'interface' && hook.side === 'ingress'
 }

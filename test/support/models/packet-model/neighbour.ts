@@ -1,4 +1,4 @@
-// Which link housekeeping of an endpoint passes without policy: the model of src/datapath/ebpf/programs/neighbour.h.
+// The link housekeeping of an endpoint that passes without policy: the model of src/datapath/ebpf/programs/neighbour.h.
 
 import { ICMP6, type Packet } from './packet.ts'
 
@@ -20,7 +20,7 @@ export function isHousekeeping(packet: Packet, isKnown: (address: Uint8Array) =>
   return isLinkMulticast(target) || isLinkLocal(target) || isKnown(target)
 }
 
-/** Addresses that a packet with hop limit 255, which nothing can forward, proves to be on the link. */
+/** Addresses that a packet with hop limit 255 proves to be on the link, because no router forwards such a packet. */
 export function neighboursIn(packet: Packet): readonly Uint8Array[] {
   const { icmpType, source, transport } = packet
   if (!isDiscovery(packet) || icmpType < ROUTER_ADVERT || icmpType > ADVERT) return []

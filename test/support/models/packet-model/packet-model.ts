@@ -1,5 +1,5 @@
-// The executable model of the kernel's programs and rules: the memory datapath, which also judges packets. `judge` follows the order
-// of a verdict in src/datapath/datapath.ts. The contract suite, the scenarios and the random packets run it.
+// The executable model of the kernel's programs and rules: a memory datapath that also judges packets. `judge` follows the order of a
+// verdict in src/datapath/datapath.ts. The contract suite, the scenarios and the random packets run it.
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { EndpointId } from '../../../../src/core/ids.ts'
@@ -27,7 +27,7 @@ export interface PacketModelOptions extends MemoryOptions {
   readonly connectionsPerEndpoint: number
   readonly tcpIdleMs: number
   readonly udpIdleMs: number
-  /** Adopted flows at most; default 65,536. */
+  /** The bound of adopted connections; default 65,536. */
   readonly adoptedMax?: number
   /** Index of an interface by name, so that interception by index can be modelled; default: none has one. */
   readonly ifIndex?: (name: string) => number
@@ -118,7 +118,7 @@ export class PacketModel extends MemoryDatapath {
     const hook = entry?.hook
     const read = hook?.kind === 'cgroup' ? readNetwork(frame) : readFrame(frame)
     const taken = this.#interceptions
-    // 0, which no interface has, for other hooks.
+    // Other hooks use 0, which is the index of no interface.
     const index = hook?.kind === 'interface' ? (this.#options.ifIndex?.(hook.name) ?? 0) : 0
     const judge = new Judge({
       prefixes: this.prefixes,

@@ -1,5 +1,5 @@
-// Reads one packet as the kernel side does (src/datapath/ebpf/programs/packet.h has the reasons for each refusal);
-// the contract suite gives both the same octets. For tests and the demo, not for speed.
+// Reads one packet like the kernel side. src/datapath/ebpf/programs/packet.h has the reason for each refusal. The contract suite gives
+// both the same octets. For tests and the demo, not for speed.
 
 import type { Family } from '../../../../src/core/ip.ts'
 import { SCTP, TCP, UDP } from '../../../../src/core/protocol.ts'
@@ -15,15 +15,15 @@ export const TCP_ACK = 0x10
 export interface Packet {
   readonly family: Family
   readonly protocol: number
-  /** Not the first fragment: no ports. */
+  /** A fragment after the first one, which has no ports. */
   readonly laterFragment: boolean
-  /** IPv4 options, IPv6 extension headers or more fragments: not every reader finds the same ports. */
+  /** Has IPv4 options, IPv6 extension headers or more fragments, so readers can disagree about its ports. */
   readonly adorned: boolean
   readonly hopLimit: number
   readonly tcpFlags: number
   readonly icmpType: number
   readonly icmpCode: number
-  /** Of an ICMP echo: its identifier, in both. */
+  /** For an ICMP echo: its identifier, in both fields. */
   readonly sourcePort: number
   readonly targetPort: number
   /** 16 octets, IPv4 in the first 4. */
@@ -44,7 +44,7 @@ const FRAGMENT = 44
 const ROUTING = 43
 const EXTENSIONS: readonly number[] = [0, ROUTING, FRAGMENT, 60]
 const EXTENSIONS_MAX = 8
-/** Octets that the header of a protocol has at least. */
+/** Minimum octets of the header of a protocol. */
 const HEADER: Readonly<Record<number, number>> = {
   [TCP]: 20,
   [UDP]: 8,
@@ -70,7 +70,7 @@ export function readFrame(frame: Uint8Array): ReadResult {
   }
 }
 
-/** What a cgroup program sees: the same without the link header. */
+/** Reads a packet without link header, as a cgroup program sees it. */
 export function readNetwork(frame: Uint8Array): ReadResult {
   const packet = frame.subarray(ETHERNET_HEADER)
   return octet(packet, 0) >> 4 === 6 ? readIpv6(packet) : readIpv4(packet)
@@ -85,7 +85,7 @@ function isVlan(type: number): boolean {
   return type === 0x8100 || type === 0x88a8
 }
 
-/** What is known of a packet before its transport header is read. */
+/** The facts about a packet that come before its transport header. */
 interface Network {
   readonly family: Family
   readonly hopLimit: number
@@ -112,7 +112,7 @@ function readIpv4(packet: Uint8Array): ReadResult {
   return readTransport(network, octet(packet, 9), transport, fragment, isAdorned)
 }
 
-/** Padding and router alert only. */
+/** Whether the options are only padding and router alert. */
 function areOptionsPlain(options: Uint8Array): boolean {
   for (let at = 0; at < options.length; at += 4) {
     const option = (word(options, at) << 16) | word(options, at + 2)
