@@ -120,3 +120,41 @@ test('differenceRows leaves out endpoints whose hook is not there', () => {
   node.recorder.endpoints.clear()
   assert.deepEqual(collect(differenceRows(mkAdmin(node).state)), [])
 })
+
+for (const learning of ['node', 'endpoint'] as const) {
+  test(`differenceRows counts no entry of the daemon before that stays for state.restore-grace, learning: ${learning}`, () => {
+    const mkNames = (recorder?: Node['recorder']): Node => {
+      const node = new Node({ learning, recorder })
+      const allowed =
+        'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ], toPorts: [ { ports: [ { port: "443", protocol: TCP } ] } ] } ]'
+      node.policies.setPolicies(mkPolicies(allowed), node.endpoints.registry)
+      node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+      return node
+    }
+    const old = mkNames()
+    old.learn(old.endpoint('shop').id, 'www.x', ['198.18.0.1', '198.18.0.2'])
+    const next = mkNames(old.recorder)
+    const { state } = mkAdmin(next)
+    assert.deepEqual(collect(differenceRows(state)), [], 'before the restart')
+    next.takeOver('grace')
+    assert.equal(next.restart.progress.kept, 2)
+    assert.deepEqual(collect(differenceRows(state)), [], 'in the grace')
+
+    const [[key, entry] = []] = [...next.recorder.policies]
+    assert.ok(key !== undefined && entry !== undefined)
+    next.recorder.policies.set(key, { ...entry, verdict: 'deny' })
+    const [[place, kept] = []] = [...next.recorder.prefixes].filter(([at]) => at.startsWith('198.'))
+    assert.ok(place !== undefined && kept !== undefined)
+    next.recorder.prefixes.set(place, { ...kept, identity: identity(77) })
+    assert.deepEqual(
+      collect(differenceRows(state)).map(({ map, want }) => [map, want]),
+      [
+        ['ng_policy', null],
+        ['ng_ipcache', null],
+      ],
+      'what another program changed',
+    )
+    next.takeOver('done')
+    assert.deepEqual(collect(differenceRows(state)), [], 'after the grace')
+  })
+}
