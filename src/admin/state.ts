@@ -11,7 +11,7 @@ import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { ListedResource, ResourceOutcome } from '../enforcement/resource-control.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { RestartProgress } from '../restore/restart.ts'
-import type { EndpointEntry, Mode } from '../datapath/entries.ts'
+import type { EndpointEntry, Mode, PolicyEntry } from '../datapath/entries.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
@@ -131,6 +131,8 @@ export interface AdminState {
   readonly keptFlows: { read(): AsyncIterable<string> } | undefined
   /** Undefined while nothing is kept over restarts. */
   readonly kept?: KeptState | undefined
+  /** Policy entries of the daemon before, which the restart removes later. */
+  inheritedPolicies(): readonly PolicyEntry[]
   /** Progress in restoring what the daemon before knew. Undefined while nothing is kept over restarts. */
   readonly restart?: { readonly progress: RestartProgress } | undefined
   /** Undefined without `kubernetes` in the configuration. */

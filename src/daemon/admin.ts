@@ -73,6 +73,7 @@ export function makeDaemonAdmin(
     flows,
     keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
     kept,
+    inheritedPolicies: () => daemon.restart.inheritedPolicies,
     restart: kept === undefined ? undefined : daemon.restart,
     releases: proxy.releases,
     limits,

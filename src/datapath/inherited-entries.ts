@@ -64,6 +64,17 @@ export class InheritedEntries {
     }
   }
 
+  /** True if entry `i` of `held` is an inherited entry that no component has taken, and is unchanged. */
+  has(held: PrefixBatch, i: number): boolean {
+    const entry = this.find(held.scope(i), held.prefix(i))
+    if (entry < 0) return false
+    const { batch } = this
+    return (
+      batch.identity(entry) === held.identity(i) &&
+      batch.addressClass(entry) === held.addressClass(i)
+    )
+  }
+
   #free(): void {
     this.batch.free()
     this.#isTaken = new Uint8Array(0)

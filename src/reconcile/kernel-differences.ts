@@ -79,7 +79,7 @@ function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Wa
     const [id, addressClass] = [held.identity(i), held.addressClass(i)]
     const applied = prefixes.applied[row]!
     if (applied === id && prefixes.appliedClass[row] === addressClass) continue
-    if (applied === 0 && isLeft(core, held, i)) continue
+    if (applied === 0 && core.inherited.has(held, i)) continue
     yield {
       map: 'ng_ipcache',
       key: prefixKey(held.scope(i), held.format(i)),
@@ -100,16 +100,6 @@ function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Wa
     if (prefixes.applied[row] === 0 || seen[row] === 1) continue
     yield missingPrefix(core, row)
   }
-}
-
-/** True for an entry that an earlier daemon left, that no component has taken yet, and that is unchanged. */
-function isLeft({ inherited }: CoreState, held: PrefixBatch, i: number): boolean {
-  const entry = inherited.find(held.scope(i), held.prefix(i))
-  if (entry < 0) return false
-  const { batch } = inherited
-  return (
-    batch.identity(entry) === held.identity(i) && batch.addressClass(entry) === held.addressClass(i)
-  )
 }
 
 function missingPrefix({ ipcache: { prefixes } }: CoreState, row: number): KernelDifference {

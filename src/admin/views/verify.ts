@@ -1,11 +1,13 @@
 // Compares the desired state with the entries of the datapath. The state and the entries can change while they are read in slices. So a
 // difference is reported only when a second comparison finds the same difference.
 //
+// A restart keeps entries of the daemon before until `state.restore-grace` ends. They are no differences while they are unchanged.
+//
 // Prefixes are compared by table row and without text, so a million prefixes cost one mark each. Policy entries and endpoints are compared
 // by the text of their keys.
 
 import { formatPrefix } from '../../core/ip.ts'
-import type { DatapathDump, EndpointEntry } from '../../datapath/entries.ts'
+import type { DatapathDump, EndpointEntry, PolicyEntry } from '../../datapath/entries.ts'
 import type { DifferenceShape } from '../document/shapes.ts'
 import type { AdminState } from '../state.ts'
 import {
@@ -39,7 +41,8 @@ function* compare(state: AdminState): Rows<DifferenceShape> {
   if (mode !== dump.mode) yield { map: 'ng_mode', key: MODE_KEY, want: mode, have: dump.mode }
   yield* compareTexts('ng_endpoints', wantedEndpoints(state), heldEndpoints(dump))
   yield* compareTexts('ng_source', wantedSources(state), heldSources(dump))
-  yield* compareTexts('ng_policy', wantedPolicies(state), heldPolicies(dump))
+  const kept = policyTexts(state.inheritedPolicies())
+  yield* compareTexts('ng_policy', wantedPolicies(state), policyTexts(dump.policies), kept)
   yield* comparePrefixes(state, dump)
   const { repair } = state.core.datapath
   if (repair.kind !== 'by-daemon') return
@@ -52,6 +55,7 @@ function* compareTexts(
   map: DifferenceShape['map'],
   wanted: Texts,
   held: Texts,
+  kept: Texts = [],
 ): Rows<DifferenceShape> {
   const left = new Map(held)
   let looked = 0
@@ -61,7 +65,10 @@ function* compareTexts(
     left.delete(key)
     if (have !== want) yield { map, key, want, have }
   }
-  for (const [key, have] of left) yield { map, key, want: null, have }
+  const spared = new Map(left.size === 0 ? [] : kept)
+  for (const [key, have] of left) {
+    if (spared.get(key) !== have) yield { map, key, want: null, have }
+  }
 }
 
 /** Endpoints whose hook exists now, with the key of the hook. */
@@ -103,7 +110,7 @@ function* wantedPolicies({ core }: AdminState): Texts {
   }
 }
 
-function* heldPolicies({ policies }: DatapathDump): Texts {
+function* policyTexts(policies: readonly PolicyEntry[]): Texts {
   for (const entry of policies) yield [formatPolicyKey(entry), formatPolicyValue(entry)]
 }
 
@@ -122,6 +129,7 @@ function* comparePrefixes(
     const addressClass = held.addressClass(i)
     const wanted = prefixes.wanted[row]!
     if (wanted === id && prefixes.addressClass[row] === addressClass) continue
+    if (wanted === 0 && core.inherited.has(held, i)) continue
     yield {
       map: 'ng_ipcache',
       key: formatPrefixKey(scope, held.format(i)),

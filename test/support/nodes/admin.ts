@@ -32,6 +32,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     flows: new FlowRing(),
     keptFlows: { read: keptLines },
     releases: { count: 0 },
+    inheritedPolicies: () => node.restart.inheritedPolicies,
     endpoints: node.endpoints,
     resources: () => [],
     findResource: () => undefined,
