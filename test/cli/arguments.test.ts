@@ -214,6 +214,8 @@ const MEANT: readonly (readonly [line: string, option: string])[] = [
   ['flows --watch', '--follow'],
   ['get names --follow', '--watch'],
   ['top --since 60s', '--window'],
+  ['exec --alow a.b -- true', '--allow'],
+  ['exec --server 9.9.9.9 -- true', '--upstream'],
 ]
 
 for (const [line, option] of MEANT) {
@@ -221,6 +223,33 @@ for (const [line, option] of MEANT) {
     const { code, text } = await namegate(line)
     assert.equal(code, 2)
     assert.match(text, new RegExp(`; did you mean ${option}\\?\n`))
+  })
+}
+
+/** What the error says about the word that was probably meant, or about what to write instead. */
+const REMEDIES: readonly (readonly [line: string, said: RegExp])[] = [
+  ['audit of --node', /; did you mean off\?\n/],
+  ['config chekc', /; did you mean check\?\n/],
+  ['resource sett vm', /; did you mean set\?\n/],
+  ['get endpoint', /; did you mean endpoints\?\n/],
+  ['completion zhs', /; did you mean zsh\?\n/],
+  ['help policy sugest', /; did you mean suggest\?\n/],
+  ['ask a.b AAA', /unknown type "AAA"; did you mean AAAA\?\n/],
+  ['flows --columns list', /"list"; did you mean last\? The columns are time, last, number, /],
+  ['flows --columns nothing', /"nothing"\. The columns are time, last, number, /],
+  ['flows --last few', /--last: found "few", expected a number from 0 to 999999999\n/],
+  ['flows --last 9999999999', /--last: found "9999999999", expected a number from 0 to 99/],
+  ['explain a.x --as shop --name b.x --port 443', /explain takes NAME or --name NAME/],
+  ['explain --as shop --ask a.x --port 443', /--port: .* write --name a\.x in place of --ask/],
+  ['explain --as shop --protocol TCP --port 443', /--protocol: .* question for a name/],
+  ['explain --as shop --address 10.0.0.1 --port 443/GRE', /expected PORT\/PROTOCOL or ICMP/],
+]
+
+for (const [line, said] of REMEDIES) {
+  test(`namegate ${line} says what to write instead`, async () => {
+    const { code, text } = await namegate(line)
+    assert.equal(code, 2)
+    assert.match(text, said)
   })
 }
 

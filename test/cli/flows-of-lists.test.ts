@@ -41,6 +41,11 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] 
     'no line of /etc/web.allow allows it; identity',
   ],
   [
+    'a protocol without ports: no port, and what allows it',
+    { ...packet, protocol: 'ICMP', port: 0, rules: [LIST] },
+    'ICMP 203.0.113.9 dropped: policy: no line of /etc/web.allow allows it (a policy rule without toPorts allows it)',
+  ],
+  [
     'a policy keeps its place',
     { ...query, rules: [RULE] },
     'A evil.test denied by default/web (web.yaml:12), client',

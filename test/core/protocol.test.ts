@@ -5,6 +5,7 @@ import {
   EVERYTHING,
   formatPortRange,
   formatProtocol,
+  parseProtocol,
   PORT_PROTOCOLS,
   SCTP,
   TCP,
@@ -26,8 +27,13 @@ test('formatPortRange writes ports as policy authors do', () => {
   for (const [range, text, why] of rows) assert.equal(formatPortRange(range), text, why)
 })
 
-test('formatProtocol knows each protocol that has ports by name', () => {
+test('formatProtocol knows ICMP and each protocol that has ports by name', () => {
   assert.deepEqual(PORT_PROTOCOLS.map(formatProtocol), ['TCP', 'UDP', 'SCTP'])
+  assert.deepEqual([1, 58, 47].map(formatProtocol), ['ICMP', 'ICMPv6', '47'])
+  for (const number of [0, 1, 6, 17, 58, 132]) {
+    assert.equal(parseProtocol(formatProtocol(number).toLowerCase()), number)
+  }
+  assert.equal(parseProtocol('gre'), undefined)
   assert.equal(formatProtocol(ANY_PROTOCOL), 'ANY')
   assert.deepEqual(PORT_PROTOCOLS, [6, 17, 132], 'numbers of IANA, which the kernel compares')
 })

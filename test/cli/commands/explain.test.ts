@@ -38,6 +38,14 @@ after(async () => {
 test('explainCommand says whether an endpoint can ask or connect, with its exit code', async () => {
   const rows: readonly (readonly [line: string, code: number, out: RegExp, reason: string])[] = [
     ['b.y --as shop', 1, /^verdict: +deny\n/, 'a name that no rule allows'],
+    ['a.x --as shop --port 443', 0, /^verdict: +allow\n/, 'NAME with a port: a connection'],
+    ['a.x --as shop --port 80', 1, /^verdict: +deny\n/, 'the same at another port'],
+    [
+      'a.x --as shop --port icmp',
+      1,
+      /^reason: +ICMP is denied: no rule [^]*not ICMP\n[^]*without toPorts/m,
+      'a protocol without ports',
+    ],
     ['--as shop --address 192.0.2.1 --port 443/TCP', 0, /^verdict: +allow\n/, 'a learned address'],
     ['--as shop --address 192.0.2.1 --port 80/TCP', 1, /^verdict: +deny\n/, 'another port'],
     [

@@ -37,6 +37,7 @@ async function* kept(): AsyncIterable<string> {
   }
   yield `${JSON.stringify({ ...old, kind: 'denied', name: 'old.test', type: 'A', rules: [], count: 7, last: '2001-01-01T00:01:00.000Z' })}\n`
   yield `${JSON.stringify({ ...old, kind: 'drop', protocol: 'TCP', port: 443, peer: '198.18.0.9', names: ['b.test'] })}\n`
+  yield `${JSON.stringify({ ...old, kind: 'drop', protocol: 'ICMP', port: 0, peer: '198.19.0.9', names: [] })}\n`
   yield `${JSON.stringify({ ...old, kind: 'lost', verdict: 'event', count: 3 })}\n`
   await Promise.resolve()
 }
@@ -71,15 +72,16 @@ function plain(text: string): string {
 
 test('flowsCommand filters the flows of the daemon and those on disk, with --not', async () => {
   const rows: readonly (readonly [line: string, kinds: string, reason: string])[] = [
-    ['', 'denied drop lost denied denied denied answered denied drop', 'no filter'],
-    ['--verdict deny', 'denied drop denied denied denied denied drop', 'a verdict'],
+    ['', 'denied drop drop lost denied denied denied answered denied drop', 'no filter'],
+    ['--verdict deny', 'denied drop drop denied denied denied denied drop', 'a verdict'],
     ['--not --verdict deny', 'answered', 'the count of lost flows is no flow'],
     ['--name b.test', 'drop drop', 'names of peers, on disk too'],
+    ['--protocol icmp', 'drop', 'a protocol without ports, on disk'],
     ['--name *.test --not --name evil.test', 'denied drop answered drop', 'both'],
     ['--port 443 --protocol tcp', 'drop drop', 'packets'],
     ['--address 198.18.0.0/16', 'drop drop', 'a prefix'],
     ['--endpoint mail --endpoint shop', 'denied denied denied answered denied drop', 'either'],
-    ['--kept --endpoint gone', 'denied drop', 'an endpoint of the past, on disk'],
+    ['--kept --endpoint gone', 'denied drop drop', 'an endpoint of the past, on disk'],
     ['--last 2 --verdict denied', 'denied denied', 'the last two that match'],
     ['--since 60s', 'drop', 'flows of the last time'],
   ]
@@ -104,7 +106,10 @@ test('flowsCommand refuses filters that can match no flow, before and after it a
       '--not --verdict maybe',
       /^namegate: --not --verdict: found "maybe"\. The words are:\n  allow +\S/,
     ],
-    ['--columns tme', /^namegate: --columns: found "tme"; did you mean time\?\n/],
+    [
+      '--columns tme',
+      /^namegate: --columns: found "tme"; did you mean time\? The columns are time, /,
+    ],
     ['-o json --columns time', /^namegate: --columns has no effect with -o json\n/],
     ['-o xml', /^namegate: -o: found xml, expected json, yaml, wide, compact\n/],
     ['--color maybe', /^namegate: --color: found "maybe", expected auto, always, never\n/],

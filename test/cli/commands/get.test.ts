@@ -65,6 +65,12 @@ test('getCommand filters names, prefixes and identities by endpoint, name and pr
   assert.ok(all.length > 2 && named.every((row) => all.includes(row)))
 })
 
+test('getCommand says for which endpoints a prefix applies', async () => {
+  const { out } = await runCommand(getCommand, 'ipcache', '--socket', socket)
+  assert.match(out, /^198\.18\.0\.0\/16 +\d+ +\(all\) /m)
+  assert.match(out, /^10\.0\.0\.2\/32 +\d+ +\(all\) /m)
+})
+
 test('getCommand refuses filters that a table does not have, wrong values and unknown endpoints', async () => {
   const rows: readonly (readonly [line: string, fault: RegExp])[] = [
     ['policies --name a.x', /^namegate: get policies has no --name; only names, ipcache, /],

@@ -8,6 +8,8 @@ import { after, test } from 'node:test'
 import { AdminServer } from '../../../src/admin/server.ts'
 import { topView } from '../../../src/admin/views/top.ts'
 import type { Terminal } from '../../../src/cli/command.ts'
+import { PLAIN } from '../../../src/cli/style.ts'
+import { formatTop } from '../../../src/cli/top/top-text.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { FLOW_CAPACITY } from '../../../src/flows/record/flow-ring.ts'
 import { http, mkAdmin } from '../../support/nodes/admin.ts'
@@ -98,6 +100,16 @@ test('topCommand prints once to a pipe, and JSON for programs', async () => {
   const json = await runCommand(topCommand, '-o', 'json', '--socket', socket)
   const found = objectIn(json.out)
   assert.ok(Array.isArray(found['upstreams']) && Array.isArray(found['refusals']))
+})
+
+test('topCommand says what rows without an endpoint are', async () => {
+  const more = mkState()
+  more.flows.addDns(now - 50, mkDnsFlow('a.test', { kind: 'unknown-client', endpoint: 0 }))
+  const { time, ...rest } = await topView(more, { windowMs: 600_000, rows: 2 })
+  const look = { status: {}, width: 100, rows: 3, style: PLAIN }
+  const text = formatTop({ ...look, top: { time, ...rest } }).join('\n')
+  assert.match(text, /ENDPOINT\n +1 +1 +\(addresses of no endpoint\)\n/)
+  assert.match(text, / 1 {2}\(addresses of no endpoint\) {2}A a\.test: unknown-client\n/)
 })
 
 test('topCommand refuses wrong options', async () => {

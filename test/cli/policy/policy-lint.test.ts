@@ -42,6 +42,14 @@ test('policyLintCommand says with -o json what it says in words', async () => {
   })
 })
 
+test('policyLintCommand prints faults of files as JSON with -o json, with exit code 2', async () => {
+  const faulty = mkFile('faulty.allow', 'a..b\n')
+  const { code, out, err } = await runCommand(policyLintCommand, faulty, '-o', 'json')
+  const message = 'found an empty label in "a..b", expected text between two dots'
+  assert.deepEqual(JSON.parse(out), [{ file: faulty, line: 1, column: 3, message }])
+  assert.deepEqual([code, err], [2, ''])
+})
+
 test('policyLintCommand finds nothing in the policies that come with the program, and says what it could not know', async () => {
   const bare = await runCommand(policyLintCommand, 'config/policies')
   assert.deepEqual([bare.code, bare.out], [0, ''])

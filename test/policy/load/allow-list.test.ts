@@ -41,6 +41,15 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
       '1:1: found no name or address, expected one a line: write none.invalid to allow nothing; to take the list out of force, delete the file from its folder, or take it out of the configuration',
     ],
   ],
+  [
+    'a.x\n https://git.example/a?b=1\n',
+    ['2:2: found a URL, expected a name: write git.example:443/tcp'],
+  ],
+  [
+    'ftp://u@[2001:db8::1]:21/x\n',
+    ['1:1: found a URL, expected a name: write [2001:db8::1]:21/tcp'],
+  ],
+  ['https://\n', ['1:1: found a URL, expected a name']],
   ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
 ]
 
