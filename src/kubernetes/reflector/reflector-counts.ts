@@ -63,11 +63,13 @@ export function newCounts(): ReflectorCounts {
   }
 }
 
-/** Returns a port that counts the requests of `api` in `counts`. */
-export function countRequests(api: ApiPort, { requests }: ReflectorCounts): ApiPort {
-  const count = (code: number | 'lost'): void => {
-    requests.set(code, (requests.get(code) ?? 0) + 1)
-  }
+/** Returns a function that counts in a map. */
+export function countIn<Key>(counts: Map<Key, number>): (key: Key) => void {
+  return (key) => void counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+/** Returns a port that calls `count` for each request of `api`, with the status of its answer; `lost` if there was no whole answer. */
+export function countRequests(api: ApiPort, count: (code: number | 'lost') => void): ApiPort {
   return {
     get: (path, done) =>
       api.get(path, (end) => {

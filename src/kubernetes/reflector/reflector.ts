@@ -12,7 +12,7 @@ import { KnownVersion } from './known-version.ts'
 import { outcomeOf, outcomeOfEnd, outcomeOfEvent, type Doing, type Outcome } from './outcome.ts'
 import type { KubernetesObject } from './objects.ts'
 import { PagedList, type ListEnd } from './paged-list.ts'
-import { countRequests, newCounts, type ListCause } from './reflector-counts.ts'
+import { countIn, countRequests, newCounts, type ListCause } from './reflector-counts.ts'
 import { PAGE_MS, SILENT_MS, SLOW_MS, type ReflectorOptions } from './reflector-options.ts'
 import {
   freshnessOf,
@@ -47,7 +47,7 @@ export class Reflector {
 
   constructor(options: ReflectorOptions) {
     this.#options = options
-    this.#api = countRequests(options.api, this.counts)
+    this.#api = countRequests(options.api, countIn(this.counts.requests))
     this.#backoff = new Backoff(options.random)
     this.#work = new Work(options.clock)
   }

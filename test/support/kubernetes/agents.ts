@@ -5,9 +5,9 @@
 
 import { stayAlive, systemClock } from '../../../src/core/clock.ts'
 import { RandomPool, systemRandom } from '../../../src/core/random.ts'
-import type { ApiPort } from '../../../src/kubernetes/connection/api-port.ts'
 import { Connection } from '../../../src/kubernetes/connection/connection.ts'
 import { targetsOf } from '../../../src/kubernetes/reflector/collections.ts'
+import { countRequests } from '../../../src/kubernetes/reflector/reflector-counts.ts'
 import { Reflector } from '../../../src/kubernetes/reflector/reflector.ts'
 import { RelistGate } from '../../../src/kubernetes/reflector/relist-gate.ts'
 import { accessOf } from './cluster.ts'
@@ -26,28 +26,6 @@ function count(code: number | 'lost'): void {
   else counts[code === REFUSED ? 1 : 0]++
 }
 
-function counted(api: ApiPort): ApiPort {
-  return {
-    get: (path, done) =>
-      api.get(path, (end) => {
-        count(end.kind === 'answer' ? end.code : 'lost')
-        done(end)
-      }),
-    watch: (path, handlers) =>
-      api.watch(path, {
-        ...handlers,
-        onOpen() {
-          count(200)
-          handlers.onOpen()
-        },
-        onEnd(end) {
-          if (end.kind !== 'ended') count(end.kind === 'answer' ? end.code : 'lost')
-          handlers.onEnd(end)
-        },
-      }),
-  }
-}
-
 interface Options {
   readonly origin: string
   readonly names: readonly string[]
@@ -59,7 +37,8 @@ const random = new RandomPool(systemRandom)
 function startAgent(node: string, { origin, names, spreadMs }: Options): void {
   const gate = new RelistGate()
   const access = accessOf(origin, 'admintoken')
-  const api = counted(new Connection({ access, clock: systemClock, agent: 'namegate-agent' }))
+  const connection = new Connection({ access, clock: systemClock, agent: 'namegate-agent' })
+  const api = countRequests(connection, count)
   const targets = targetsOf({ names, node, namespaces: [] })
   const times = targets.map(() => 0)
   let least = 0
