@@ -39,6 +39,27 @@ test('setup.sh finds tools in /usr/sbin and /sbin, whatever the PATH is', { skip
   assert.doesNotMatch(await said(), /nftables|bpftool/)
 })
 
+const isRoot = process.getuid?.() === 0 ? false : 'hiding headers needs root'
+
+test('setup.sh names libuv1-dev when no header of libuv is there', { skip: isRoot }, async () => {
+  const folder = mkFolder()
+  mkdirSync(join(folder, 'scripts'))
+  copyFileSync('scripts/setup.sh', join(folder, 'scripts/setup.sh'))
+  writeFileSync(join(folder, 'scripts/lock-installed.mjs'), '')
+  const setup = 'NPM_CONFIG_NODEDIR= exec sh scripts/setup.sh build'
+  const own = resolve(process.execPath, '../../include')
+  const hide = [...new Set([own, '/usr/include'])].map((each) => `mount -t tmpfs none ${each}`)
+  for (const [script, isNamed] of [
+    [`mkdir -p ${own} && ${hide.join(' && ')} && ${setup}`, true],
+    [`mkdir -p /usr/include/node && touch /usr/include/node/uv.h && ${setup}`, false],
+  ] as const) {
+    const inside = `mount -t tmpfs none /usr/include && ${script}`
+    const { stderr } = await run('unshare', ['--mount', 'sh', '-c', inside], { cwd: folder })
+    assert.match(stderr, /apt-get install .*libc6-dev/)
+    assert.equal(/apt-get install .*libuv1-dev/.test(stderr), isNamed, stderr)
+  }
+})
+
 const BUILT = existsSync('dist/src/main.js.map') ? false : 'dist/ is not built: npm run build'
 
 test('Source maps in dist/ refer to files that there are', { skip: BUILT }, () => {
