@@ -46,6 +46,7 @@ needs_to_build='
 cmd:gcc gcc native
 file:/usr/include/stdio.h libc6-dev native
 file:/usr/include/linux/bpf.h linux-libc-dev native
+uv.h libuv1-dev native
 cmd:clang clang bpf
 file:/usr/include/bpf/libbpf.h libbpf-dev bpf'
 needs_to_show='
@@ -68,9 +69,18 @@ missing_of() {
     case $probe in
       cmd:*) command -v "${probe#cmd:}" >/dev/null ;;
       file:*) [ -e "${probe#file:}" ] ;;
+      uv.h) has_uv ;;
       *) continue ;;
     esac || printf '%s %s\n' "$package" "$use"
   done
+}
+
+# Most builds of Node.js bring the headers of libuv. scripts/build-native.sh looks in the same places.
+has_uv() {
+  for folder in /usr/include /usr/include/node "$(node -p 'require("path").resolve(process.execPath, "../../include/node")')"; do
+    [ -e "$folder/uv.h" ] && return 0
+  done
+  [ -e "$(npm config get nodedir 2>/dev/null)/include/node/uv.h" ]
 }
 
 names_of() { printf '%s\n' "$1" | cut -d' ' -f1 | sort -u | tr '\n' ' ' | sed 's/ $//'; }
