@@ -3,7 +3,7 @@
 // never ends the process, and writes only to `output`.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { messageOf } from '../core/errors.ts'
+import { messageOf, type Fault } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
 import { helpOf, usageOf, type CommandTexts } from './reference.ts'
 
@@ -120,12 +120,16 @@ function readArguments(
     )
     const format = texts.get('output')
     const formats = spec.options['output']?.value?.split('|') ?? JSON_ONLY
-    if (format === undefined || formats.includes(format))
-      return { positionals, texts, lists, flags, given, wrong }
+    if (format === undefined || formats.includes(format)) {
+      const hint = nearestWord(positionals, spec)
+      return { positionals, texts, lists, flags, given, wrong: (reason) => wrong(reason + hint) }
+    }
     return wrong(`-o: found ${format}, expected ${formats.join(', ')}`)
   } catch (error) {
     const reason = messageOf(error).split('. ')[0] ?? ''
-    return wrong(reason + nearestOption(reason, Object.keys(options)))
+    const [, unknown] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
+    const hint = unknown === undefined ? '' : nearestOption(unknown, Object.keys(options))
+    return wrong(reason + hint)
   }
 }
 
@@ -151,10 +155,19 @@ const SAME: readonly (readonly string[])[] = [
   ['since', 'window'],
 ]
 
+/** Returns `; did you mean off?` if the first argument is no word of the command, but resembles one, else an empty text. */
+function nearestWord(
+  [word]: readonly string[],
+  { words = [], verbs = [], name }: CommandTexts,
+): string {
+  const known = [...words, ...verbs.map((verb) => verb.name.slice(name.length + 1))]
+  if (word === undefined || known.includes(word)) return ''
+  const meant = nearest(word, known)
+  return meant === undefined ? '' : `; did you mean ${meant}?`
+}
+
 /** Returns `; did you mean --follow?` for an unknown option that resembles a known option or means the same, else an empty text. */
-function nearestOption(reason: string, known: readonly string[]): string {
-  const [, unknown] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
-  if (unknown === undefined) return ''
+export function nearestOption(unknown: string, known: readonly string[]): string {
   const same = SAME.find((names) => names.includes(unknown)) ?? []
   const meant = same.find((name) => known.includes(name)) ?? nearest(unknown, known)
   return meant === undefined ? '' : `; did you mean --${meant}?`
@@ -164,6 +177,11 @@ function nearestOption(reason: string, known: readonly string[]): string {
 export function usageError(reason: string, spec: CommandTexts, output: CommandOutput): number {
   output.stderr(`namegate: ${reason}\n${usageOf(spec)}\n`)
   return EXIT_USAGE
+}
+
+/** Returns faults as JSON, as every command with `-o json` that checks files prints them. */
+export function faultsJson(faults: readonly Fault[]): string {
+  return toJson(faults.map(({ position, message }) => ({ ...position, message })))
 }
 
 /** Returns JSON as every command with `-o json` prints it. */

@@ -20,7 +20,7 @@ import { EXPLAIN, PAGE, TOP } from './definitions/observe.ts'
 import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
 import { POLICY } from './definitions/policy.ts'
 import { INIT, UP } from './definitions/up.ts'
-import { listText } from './reference.ts'
+import { listText, type CommandTexts } from './reference.ts'
 
 const VERSION_COMMAND: ParsedCommand = {
   name: 'version',
@@ -136,7 +136,7 @@ export function findCommand(args: readonly string[]): {
   const name = ALIASES.get(first) ?? first
   const [topic] = rest
   if (name === 'help' && topic !== undefined) {
-    if (!topic.startsWith('-')) return findCommand([...rest, '--help'])
+    if (!topic.startsWith('-')) return findCommand(isVerbUnknown(rest) ? rest : [...rest, '--help'])
     // The help of `help` is the list of commands.
     if (ALIASES.get(topic) === 'help') return findCommand(['help'])
   }
@@ -148,6 +148,14 @@ export function findCommand(args: readonly string[]): {
   )
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
   throw new UsageError(`unknown command ${JSON.stringify(name)}${hint} ('namegate help' lists all)`)
+}
+
+/** True for a command that has verbs, with a word that is none of them. The command then names the verb that was probably meant. */
+function isVerbUnknown([name, verb]: readonly string[]): boolean {
+  const { verbs = [] }: CommandTexts = COMMANDS.find((each) => each.name === name) ?? HELP
+  return (
+    verb !== undefined && verbs.length > 0 && verbs.every((each) => each.name !== `${name} ${verb}`)
+  )
 }
 
 function findVerb(

@@ -1,8 +1,8 @@
 // Finds the known word that a person probably meant by an unknown word. For messages only.
 
 /**
- * Returns the candidate that needs the fewest edits. Undefined when even this candidate needs more edits than a third of the word's length
- * (at least one edit).
+ * Returns the candidate that needs the fewest edits, and of several one that begins with the word. Undefined when even this candidate
+ * needs more edits than a third of the word's length (at least one edit).
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = fold(word)
@@ -10,8 +10,13 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let least = Math.max(1, Math.floor(word.length / 3)) + 1
   if (word.length > 64) return undefined
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, fold(candidate))
-    if (distance < least) [least, best] = [distance, candidate]
+    const folded = fold(candidate)
+    const distance = editDistance(wanted, folded)
+    const isTie = distance === least && best !== undefined && !fold(best).startsWith(wanted)
+    if (distance < least || (isTie && folded.startsWith(wanted))) {
+      least = distance
+      best = candidate
+    }
   }
   return best
 }

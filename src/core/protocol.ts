@@ -33,19 +33,30 @@ export interface PortRange {
 
 export const EVERYTHING: PortRange = { protocol: ANY_PROTOCOL, low: 0, high: 65535 }
 
+const NAMES: ReadonlyMap<number, string> = new Map([
+  [ANY_PROTOCOL, 'ANY'],
+  [1, 'ICMP'],
+  [TCP, 'TCP'],
+  [UDP, 'UDP'],
+  [58, 'ICMPv6'],
+  [SCTP, 'SCTP'],
+])
+
+/** Returns the name of a protocol, or its number as text if it has no name here. */
 export function formatProtocol(protocol: number): string {
-  switch (protocol) {
-    case ANY_PROTOCOL:
-      return 'ANY'
-    case TCP:
-      return 'TCP'
-    case UDP:
-      return 'UDP'
-    case SCTP:
-      return 'SCTP'
-    default:
-      return String(protocol)
-  }
+  return NAMES.get(protocol) ?? String(protocol)
+}
+
+/** Returns the protocol with this name, in any case. Undefined for any other text. */
+export function parseProtocol(text: string): number | undefined {
+  const upper = text.toUpperCase()
+  return [...NAMES].find(([, name]) => name.toUpperCase() === upper)?.[0]
+}
+
+/** For example `443/TCP`, and `ICMP` for a protocol without ports. */
+export function formatPort(protocol: number, port: number): string {
+  const name = formatProtocol(protocol)
+  return PORT_PROTOCOLS.includes(protocol) ? `${port}/${name}` : name
 }
 
 /** For example `443/TCP` and `80-90/UDP`. `ANY` is everything. */

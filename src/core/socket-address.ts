@@ -29,6 +29,15 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return { family: address.family, octets: address.octets, port }
 }
 
+export const SERVER_FORM = 'an address, or ADDRESS:PORT, such as 9.9.9.9 or [2620:fe::fe]:53'
+const DNS_PORT = 53
+
+/** Parses a DNS server: ADDRESS:PORT, or an address alone, whose port is 53. Returns undefined for any other text. */
+export function parseServer(text: string): SocketAddress | undefined {
+  const bare = parseAddress(text)
+  return bare === undefined ? parseSocketAddress(text) : { ...bare, port: DNS_PORT }
+}
+
 /** For example `192.0.2.1:53` and `[2001:db8::1]:53`. */
 export function formatSocketAddress(address: SocketAddress): string {
   const text = formatAddress(address.family, address.octets)

@@ -28,6 +28,7 @@ import {
   formatText,
   formatType,
   formatUnknown,
+  nearestType,
   parseType,
 } from './presentation.ts'
 import { HEADER_OCTETS, putU16, readName, RECORD_FIXED_OCTETS, u16, u32 } from './wire.ts'
@@ -101,7 +102,10 @@ export function encodeQuery(query: QueryText): EncodeResult {
   if (name.kind === 'bad') return { kind: 'bad', reason: `name: ${name.reason}` }
   const type = parseType(query.type)
   if (type === undefined)
-    return { kind: 'bad', reason: `unknown type ${JSON.stringify(query.type)}` }
+    return {
+      kind: 'bad',
+      reason: `unknown type ${JSON.stringify(query.type)}${nearestType(query.type)}`,
+    }
   const opt: packet.OptAnswer = {
     type: 'OPT',
     name: '.',

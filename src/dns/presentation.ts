@@ -2,6 +2,7 @@
 // (RFC 1035 5.1; RFC 3597 5 for unknown types). It is not used on the packet path. Octets that a terminal can interpret are written
 // as \DDD.
 
+import { nearest } from '../core/did-you-mean.ts'
 import { formatAddress } from '../core/ip.ts'
 import { formatName, NAME_OCTETS_MAX } from '../core/name.ts'
 import { CLASS_IN, TYPE_A, TYPE_AAAA, TYPE_CNAME } from './codes.ts'
@@ -105,6 +106,12 @@ export function parseType(text: string): number | undefined {
   if (known !== undefined) return known
   const number = /^TYPE(\d{1,5})$/.exec(upper)?.[1]
   return number !== undefined && Number(number) <= 0xffff ? Number(number) : undefined
+}
+
+/** Returns `; did you mean AAAA?` for a text that resembles a type, else an empty text. */
+export function nearestType(text: string): string {
+  const meant = nearest(text, Object.keys(TYPES))
+  return meant === undefined ? '' : `; did you mean ${meant}?`
 }
 
 export function formatType(type: number): string {

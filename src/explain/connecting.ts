@@ -8,12 +8,12 @@
 import type { Identity } from '../core/ids.ts'
 import { formatAddress } from '../core/ip.ts'
 import { formatName } from '../core/name.ts'
-import { formatProtocol } from '../core/protocol.ts'
+import { formatPort, formatProtocol, PORT_PROTOCOLS } from '../core/protocol.ts'
 import { coveragesOf } from '../datapath/flat-rules.ts'
 import type { Outcome } from '../datapath/verdict.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
-import { ANY_IDENTITY } from '../identity/reserved.ts'
+import { ANY_IDENTITY, HOST } from '../identity/reserved.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
 import { DEFAULT_ORIGIN } from '../policy/compile/compile.ts'
 import type { Coverage, FlatAction } from '../policy/compile/flatten.ts'
@@ -93,7 +93,7 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
     notes: [
       ...unselectedNote(shared),
       ...notesOf(question, judged, hardest, known),
-      ...(isByDefault && isDnsConnection(formatProtocol(protocol), port) ? [ASK_AGAIN] : []),
+      ...(isByDefault ? remediesOf(question, peer) : []),
     ],
   }
 }
@@ -114,7 +114,7 @@ function reasonOf(
   { verdict, rules, byDefault, byAudit }: Decision,
   { protocol, port }: Connect,
 ): string {
-  const what = `${port}/${formatProtocol(protocol)}`
+  const what = formatPort(protocol, port)
   const word = wordForRule(compiled.policies)
   if (byAudit) {
     return rules.length > 0
@@ -177,6 +177,21 @@ function notesOf(
   }
   if (known.length > 0) notes.push(`${placeOf(peer)} is known by ${known.join(', ')}`)
   return notes
+}
+
+/** What helps against a denial by default, where no line of a list does. */
+function remediesOf({ protocol, port }: Connect, peer: Peer): readonly string[] {
+  const name = formatProtocol(protocol)
+  if (isDnsConnection(name, port)) return [ASK_AGAIN]
+  const isHost = peer.addressClass === HOST
+  return [
+    ...(isHost
+      ? [`${placeOf(peer)} is an address of this host: a rule with toEntities: [host] allows it`]
+      : []),
+    ...(PORT_PROTOCOLS.includes(protocol)
+      ? []
+      : [`${name} has no ports: a rule without toPorts allows it`]),
+  ]
 }
 
 function placeOf({ family, address }: Peer): string {

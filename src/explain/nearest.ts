@@ -8,7 +8,7 @@
 import { formatName } from '../core/name.ts'
 import { nearest } from '../core/did-you-mean.ts'
 import { commonBits, formatAddress, type Prefix } from '../core/ip.ts'
-import { formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
+import { formatPort, formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
 import { indexLabels, namespaceOf } from '../policy/match/labels.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { PeerSelector, Policy, Rule } from '../policy/rule.ts'
@@ -204,7 +204,7 @@ function portsOf({ peers, toPorts }: Rule, target: Target): Part {
   const opening = toPorts.filter(({ dns }) => dns === undefined)
   if (opening.length === 0) return { near: 0, lacks: '' }
   const ports = [...new Set(opening.flatMap((each) => each.ports).map(formatPortRange))]
-  const lacks = `its ports are ${ports.join(', ') || 'none'}, not ${port}/${formatProtocol(protocol)}`
+  const lacks = `its ports are ${ports.join(', ') || 'none'}, not ${formatPort(protocol, port)}`
   return { near: isFor(peers, target) ? 0.95 : 0.7, lacks }
 }
 

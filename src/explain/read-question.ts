@@ -3,7 +3,7 @@
 
 import { parseAddress } from '../core/ip.ts'
 import { parseName, type NameResult } from '../core/name.ts'
-import { SCTP, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
+import { parseProtocol, PORT_PROTOCOLS, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
 import type { Question } from './explanation.ts'
 
@@ -21,12 +21,6 @@ export type QuestionResult =
   | { readonly kind: 'ok'; readonly question: Question }
   | { readonly kind: 'bad'; readonly field: keyof QuestionTexts; readonly reason: string }
 
-const PROTOCOLS: ReadonlyMap<string, number> = new Map([
-  ['TCP', TCP],
-  ['UDP', UDP],
-  ['SCTP', SCTP],
-])
-
 const DNS_PROTOCOLS: ReadonlyMap<string, DnsProtocol> = new Map([
   ['UDP', UDP],
   ['TCP', TCP],
@@ -43,7 +37,7 @@ function readAsk(
 ): QuestionResult {
   const beside = name !== undefined ? 'name' : address !== undefined ? 'address' : undefined
   const other = beside ?? (port !== undefined ? 'port' : undefined)
-  if (other !== undefined) return bad(other, 'can not stand beside ask')
+  if (other !== undefined) return bad(other, 'is for a connection: write name in place of ask')
   const parsed = readName(ask)
   if (parsed.kind === 'bad') return bad('ask', `found ${quoted(ask)}: ${parsed.reason}`)
   const protocol = DNS_PROTOCOLS.get(over.toUpperCase())
@@ -60,14 +54,16 @@ function readAsk(
 
 function readConnect({ server, protocol, name, address, port }: QuestionTexts): QuestionResult {
   const askOnly = server !== undefined ? 'server' : protocol !== undefined ? 'protocol' : undefined
-  if (askOnly !== undefined) return bad(askOnly, 'can not stand without ask')
+  if (askOnly !== undefined) {
+    return bad(askOnly, 'is for a question for a name: write ask in place of name and address')
+  }
   if (name === undefined && address === undefined) {
     return bad('name', 'found neither ask nor name nor address, expected one')
   }
   if (port === undefined) return bad('port', 'found none, expected one, such as 443/TCP')
   const to = readPort(port)
   if (to === undefined) {
-    return bad('port', `found ${quoted(port)}, expected PORT/PROTOCOL, such as 443/TCP or 53/UDP`)
+    return bad('port', `found ${quoted(port)}, expected PORT/PROTOCOL or ICMP, such as 443/TCP`)
   }
   const question = { kind: 'connect', ...to } as const
   const at = address === undefined ? undefined : parseAddress(address)
@@ -92,13 +88,14 @@ function readName(text: string): NameResult {
   return { kind: 'bad', reason }
 }
 
-/** Reads `443/TCP`. Without a protocol, the protocol is TCP. */
+/** Reads `443/TCP`, or a protocol without ports, such as `ICMP`. For a port without a protocol, the protocol is TCP. */
 function readPort(text: string): { readonly protocol: number; readonly port: number } | undefined {
+  if (/^icmp(?:v6)?$/i.test(text)) return { protocol: parseProtocol(text) ?? 0, port: 0 }
   const [, digits, word = 'TCP'] = /^(\d{1,5})(?:\/([a-z]+))?$/i.exec(text) ?? []
-  const protocol = PROTOCOLS.get(word.toUpperCase())
+  const protocol = parseProtocol(word) ?? 0
   const port = Number(digits)
   const isPort = digits !== undefined && port <= 65_535
-  return isPort && protocol !== undefined ? { protocol, port } : undefined
+  return isPort && PORT_PROTOCOLS.includes(protocol) ? { protocol, port } : undefined
 }
 
 function quoted(text: string): string {

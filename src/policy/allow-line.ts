@@ -52,6 +52,8 @@ export function allowLines(text: string): readonly AllowLine[] {
 
 /** Reads one allowed target. Never throws. */
 export function parseAllow(text: string): AllowResult {
+  const url = urlFault(text)
+  if (url !== undefined) return { kind: 'bad', column: 1, reason: url }
   const { host, start, end } = splitTarget(text)
   const target = parseTarget(host)
   if (target.kind === 'bad') return { ...target, column: start + target.column }
@@ -62,6 +64,20 @@ export function parseAllow(text: string): AllowResult {
     return { kind: 'bad', column: end + 1, reason }
   }
   return parsePort(target, rest.slice(1), end + 2)
+}
+
+/** The ports of URLs without a port, as an entry has them. */
+const URL_PORTS: ReadonlyMap<string, string> = new Map([
+  ['http:', ':80/tcp'],
+  ['https:', ':443/tcp'],
+])
+
+/** For a URL, returns the fault with the entry to write instead. Returns undefined for any other text. */
+function urlFault(text: string): string | undefined {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return undefined
+  const { hostname = '', port = '', protocol = '' } = URL.parse(text) ?? {}
+  const place = port === '' ? (URL_PORTS.get(protocol) ?? '') : `:${port}/tcp`
+  return `found a URL, expected a name${hostname === '' ? '' : `: write ${hostname}${place}`}`
 }
 
 /** Reads the port and protocol. `text` is the text after the colon, and begins at `column`. */

@@ -240,7 +240,10 @@ const REMEDIES: readonly (readonly [line: string, said: RegExp])[] = [
   ['flows --last few', /--last: found "few", expected a number from 0 to 999999999\n/],
   ['flows --last 9999999999', /--last: found "9999999999", expected a number from 0 to 99/],
   ['explain a.x --as shop --name b.x --port 443', /explain takes NAME or --name NAME/],
-  ['explain --as shop --ask a.x --port 443', /--port: .* write --name a\.x in place of --ask/],
+  [
+    'explain --as shop --ask a.x --port 443',
+    /--port: is for a connection: write name in place of ask\n/,
+  ],
   ['explain --as shop --protocol TCP --port 443', /--protocol: .* question for a name/],
   ['explain --as shop --address 10.0.0.1 --port 443/GRE', /expected PORT\/PROTOCOL or ICMP/],
 ]

@@ -63,7 +63,7 @@ test('getCommand prints each resource as an aligned table', async () => {
       [
         /^PREFIX/,
         /^10\.0\.0\.1\/32/,
-        /^192\.0\.2\.1\/32 +1677\d+ +- +fqdn:\*\.x .*name a\.x$/,
+        /^192\.0\.2\.1\/32 +1677\d+ +\(all\) +fqdn:\*\.x .*name a\.x$/,
         /2001:db8::1\/128/,
       ],
     ],
@@ -92,7 +92,7 @@ test('getCommand prints the daemon’s JSON and nothing else, by the config’s 
 test('getCommand says which resource was meant', async () => {
   const rows: readonly (readonly [args: readonly string[], reason: RegExp])[] = [
     [[], /get needs one of endpoints, /],
-    [['endpoint'], /unknown resource "endpoint"; did you mean endpoints\?/],
+    [['endpoint'], /unknown resource "endpoint", expected .*; did you mean endpoints\?/],
     [['names', 'ipcache'], /get takes one resource, found also ipcache/],
     [['names', '-o', 'yaml'], /-o: found yaml, expected json/],
   ]

@@ -84,3 +84,19 @@ test('nearestAllow ranks a rule for the same target with another port before a r
     assert.match(found.nearest.missing, missing, why)
   }
 })
+
+test('explain says what allows an address of this host, and a protocol without ports', () => {
+  const node = mkPolicyNode([
+    'egress: [ { toFQDNs: [ { matchName: cilium.io } ], toPorts: [ { ports: [ { port: "443", protocol: TCP } ] } ] } ]',
+  ])
+  const cgroup = { hook: { kind: 'cgroup', path: 'a' } } as const
+  const host = explainOn(node, connect({ address: '127.0.0.1' }), 'a', cgroup)
+  assert.equal(host.verdict, 'deny')
+  assert.deepEqual(host.notes, [
+    '127.0.0.1 is an address of this host: a rule with toEntities: [host] allows it',
+  ])
+  const ping = explainOn(node, connect({ name: 'cilium.io' }, '0/1'))
+  assert.match(ping.reason, /^ICMP is denied/)
+  assert.match(ping.nearest?.missing ?? '', /its ports are 443\/TCP, not ICMP$/)
+  assert.equal(ping.notes.at(-1), 'ICMP has no ports: a rule without toPorts allows it')
+})

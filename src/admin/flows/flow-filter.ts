@@ -4,7 +4,7 @@
 
 import { nearest } from '../../core/did-you-mean.ts'
 import { parseMaskedPrefix } from '../../core/ip.ts'
-import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { parseProtocol } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { parseMatchPattern } from '../../policy/match/pattern.ts'
 import { nameFilterOf, type FlowFacts } from './flow-facts.ts'
@@ -44,14 +44,6 @@ const PACKETS: readonly FlowKind[] = ['drop', 'audit']
 const EVENTS: readonly FlowKind[] = ['policy-lost', 'expired-use']
 const DNS = FLOW_KINDS.filter((kind) => !PACKETS.includes(kind) && !EVENTS.includes(kind))
 
-/** The protocol numbers of the IANA registry that have a name here. */
-const PROTOCOLS: ReadonlyMap<string, number> = new Map([
-  ['icmp', 1],
-  ['tcp', TCP],
-  ['udp', UDP],
-  ['icmpv6', 58],
-  ['sctp', SCTP],
-])
 const DNS_WORD = 'dns'
 
 /** Returns the filters among the parameters, in their order. The other parameters are left to the caller. */
@@ -156,10 +148,9 @@ function portTest(value: string): Test | string {
 function protocolTest(value: string): Test | string {
   const word = value.toLowerCase()
   if (word === DNS_WORD) return ({ kind }) => DNS.includes(kind)
-  const number = PROTOCOLS.get(word) ?? (/^\d{1,3}$/.test(word) ? Number(word) : -1)
+  const number = parseProtocol(word) ?? (/^\d{1,3}$/.test(word) ? Number(word) : -1)
   if (number < 1 || number > 255) {
-    const names = [...PROTOCOLS.keys()].join(', ')
-    return `found ${JSON.stringify(value)}, expected ${names}, a number from 1 to 255, or dns for DNS decisions`
+    return `found ${JSON.stringify(value)}, expected icmp, tcp, udp, icmpv6, sctp, a number from 1 to 255, or dns for DNS decisions`
   }
   return ({ kind, protocol }) => PACKETS.includes(kind) && protocol === number
 }

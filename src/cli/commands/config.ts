@@ -6,6 +6,7 @@ import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts
 import {
   EXIT_OK,
   EXIT_USAGE,
+  faultsJson,
   toJson,
   type CommandOutput,
   type ParsedArguments,
@@ -30,7 +31,7 @@ export function runConfig(read: ParsedArguments, output: CommandOutput): number 
 function check(file: string, json: boolean, output: CommandOutput): number {
   const faults = checked(file)
   if (json) {
-    output.stdout(toJson(faults.map(({ position, message }) => ({ ...position, message }))))
+    output.stdout(faultsJson(faults))
   } else if (faults.length === 0) {
     output.stdout(`${file}: no faults\n`)
   } else {

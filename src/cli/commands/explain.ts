@@ -20,11 +20,14 @@ export async function runExplain(read: ParsedArguments, output: CommandOutput): 
   const { positionals, texts } = read
   const [word, ...rest] = positionals
   if (rest.length > 0) return read.wrong(`explain takes one name, found also ${rest.join(' ')}`)
-  if (word !== undefined && texts.has('ask')) return read.wrong('explain takes NAME or --ask NAME')
+  const field = texts.has('port') ? 'name' : 'ask'
+  if (word !== undefined && texts.has(field)) {
+    return read.wrong(`explain takes NAME or --${field} NAME`)
+  }
   const endpoint = texts.get('as')
   if (endpoint === undefined) return read.wrong('explain needs --as ENDPOINT')
   const given = new Map(TEXTS.map((name) => [name, texts.get(name)]))
-  if (word !== undefined) given.set('ask', word)
+  if (word !== undefined) given.set(field, word)
   const question: QuestionTexts = Object.fromEntries(given)
   const asked = readQuestion(question)
   if (asked.kind === 'bad') return read.wrong(`--${asked.field}: ${asked.reason}`)

@@ -75,7 +75,7 @@ function wrongOption(texts: ReadonlyMap<string, string>): string | undefined {
     return `--since: found ${JSON.stringify(since)}, expected ${DURATION_FORM}`
   }
   if (last !== undefined && !/^\d{1,9}$/.test(last)) {
-    return `--last: found ${JSON.stringify(last)}, expected a number`
+    return `--last: found ${JSON.stringify(last)}, expected a number from 0 to 999999999`
   }
   return undefined
 }

@@ -1,6 +1,5 @@
 // `runGet` runs `namegate get TABLE`. The command prints a table of a running daemon, as columns or as the JSON of the daemon.
 
-import { nearest } from '../../core/did-you-mean.ts'
 import { parseMaskedPrefix } from '../../core/ip.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import { parseMatchPattern } from '../../policy/match/pattern.ts'
@@ -70,7 +69,7 @@ const TABLES: { readonly [Table in TableName]: readonly Column<RowOf<Table>>[] }
   ipcache: [
     ['PREFIX', 'prefix'],
     ['IDENTITY', 'identity'],
-    ['ENDPOINT', 'endpoint'],
+    ['ENDPOINT', ({ endpoint = '(all)' }) => textOf(endpoint)],
     ['LABELS', 'labels'],
     ['OWNERS', owners],
   ],
@@ -210,10 +209,7 @@ function wrongResource(resource: string, rest: readonly string[]): string {
   const names = Object.keys(TABLES)
   if (resource === '') return `get needs one of ${names.join(', ')}`
   if (names.includes(resource)) return `get takes one resource, found also ${rest.join(' ')}`
-  const meant = nearest(resource, names)
-  const hint =
-    meant === undefined ? `expected one of ${names.join(', ')}` : `did you mean ${meant}?`
-  return `get: unknown resource ${JSON.stringify(resource)}; ${hint}`
+  return `get: unknown resource ${JSON.stringify(resource)}, expected one of ${names.join(', ')}`
 }
 
 /** Returns the first addresses of a name, such as `198.51.100.1 (live, TTL to 12:00:00)`. */

@@ -62,7 +62,7 @@ export const GET: ParsedCommand = {
 policies    policies, the state of their files, and their names that no client has asked
 selectors   selectors of policies, and the identities that each selects
 names       names learned from answers, with their addresses and how long these stay allowed
-ipcache     prefixes, with identity, labels and owners
+ipcache     prefixes, with identity, labels and owners; a row applies to its ENDPOINT, or to all
 identities  identities in use, with their labels
 resources   external resources
 sources     files and collections of a cluster from which policies and endpoints come, with their ages

@@ -21,8 +21,9 @@ there. '*.' is one DNS label, '**.' one or more. Names open no private address. 
     ),
     policy: text('FILE', 'CiliumNetworkPolicy that selects app=exec; --allow adds rules to it'),
     upstream: list(
-      'A:P',
-      'DNS server, which exec asks from outside the sandbox; default: those of resolv.conf. Can be repeated',
+      'ADDRESS',
+      `DNS server, ADDRESS or ADDRESS:PORT, which exec asks from outside the sandbox; default: those of resolv.conf.
+Can be repeated`,
     ),
     audit: flag('refuse nothing; report what policy would refuse'),
     'deny-response': text(

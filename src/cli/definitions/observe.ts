@@ -11,7 +11,8 @@ export const TOP: ParsedCommand = {
   synopsis: ['top [--window TIME] [--interval TIME] [--rows N] [--once]'],
   docs: 'docs/operations.md',
   about: `Shows the names and endpoints with most flows in the last minute, equal refusals with their number and reason, and the
-upstreams, slowest first. On a terminal the text is drawn again every two seconds until Ctrl-C. Without a terminal it is printed once.`,
+upstreams, slowest first. 'addresses of no endpoint' are clients that are no endpoint, and endpoints that are gone. On a terminal the text
+is drawn again every two seconds until Ctrl-C. Without a terminal it is printed once.`,
   options: {
     window: text('TIME', 'count the flows of this time; default 60s'),
     interval: text('TIME', 'draw again after this time; default 2s'),
@@ -32,16 +33,16 @@ upstreams, slowest first. On a terminal the text is drawn again every two second
 export const EXPLAIN: ParsedCommand = {
   name: 'explain',
   summary: 'say if an endpoint of the daemon can ask a name or connect now, and why',
-  synopsis: ['explain NAME --as ENDPOINT', 'explain --as ENDPOINT QUESTION'],
+  synopsis: ['explain NAME --as ENDPOINT [--port P]', 'explain --as ENDPOINT QUESTION'],
   docs: 'docs/operations.md',
-  about: `Says if an endpoint of the running daemon can ask for NAME, or connect, and why: the rules, selectors and defaults that decide, and
-for a denial the rule that comes nearest to allowing it. The policy in force and the names that the endpoint learned decide. 'policy
-explain' answers the same from files, without a daemon.
+  about: `Says if an endpoint of the running daemon can ask for NAME, or with --port connect to NAME, and why: the rules, selectors and
+defaults that decide, and for a denial the rule that comes nearest to allowing it. The policy in force and the names that the endpoint
+learned decide. 'policy explain' answers the same from files, without a daemon.
 
 QUESTION is one of:
   --ask NAME [--protocol P] [--server A:PORT]   can the endpoint ask the server at A:PORT for NAME, over UDP (default) or TCP
   [--name NAME] [--address ADDRESS] --port P    can the endpoint connect to the addresses of NAME, or to ADDRESS; with
-                                                both: to ADDRESS from an answer for NAME. P: for example 443/TCP, 53/UDP, 443`,
+                                                both: to ADDRESS from an answer for NAME. P: 443/TCP, 53/UDP, 443, ICMP`,
   options: {
     as: text('ENDPOINT', 'the name of the endpoint'),
     ask: text('NAME', 'see QUESTION'),

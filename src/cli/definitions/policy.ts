@@ -1,7 +1,6 @@
 // This file defines `namegate policy` and its verbs, each of which has a definition of its own. The code of a verb is loaded when the verb
 // is called, because `policy check` needs little of the code.
 
-import { nearest } from '../../core/did-you-mean.ts'
 import type { ParsedCommand } from '../command.ts'
 import { DAEMON_OPTIONS, flag, json, list, text, WORLD_OPTIONS } from './options.ts'
 
@@ -43,7 +42,7 @@ and for a denial the rule that comes nearest to allowing it. Needs no daemon.
 QUESTION is one of:
   --ask NAME [--protocol P] [--server A:PORT]   can the endpoint ask the server at A:PORT for NAME, over UDP (default) or TCP
   [--name NAME] [--address ADDRESS] --port P    can the endpoint connect to the addresses of NAME, or to ADDRESS; with
-                                                both: to ADDRESS from an answer for NAME. P: for example 443/TCP, 53/UDP, 443`,
+                                                both: to ADDRESS from an answer for NAME. P: 443/TCP, 53/UDP, 443, ICMP`,
   options: {
     ask: text('NAME', 'see QUESTION'),
     server: text('A:PORT', 'see QUESTION'),
@@ -229,9 +228,6 @@ export const POLICY: ParsedCommand = {
   /** Runs if the verb is missing or unknown. Otherwise commands.ts runs the verb. */
   run: ({ positionals: [verb], wrong }) => {
     if (verb === undefined) return wrong('policy needs a verb')
-    const words = VERBS.map(({ name }) => name.slice('policy '.length))
-    const meant = nearest(verb, words)
-    const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-    return wrong(`policy: unknown verb ${JSON.stringify(verb)}${hint}`)
+    return wrong(`policy: unknown verb ${JSON.stringify(verb)}`)
   },
 }

@@ -3,17 +3,13 @@
 
 import { formatAddress, parseAddress } from '../../core/ip.ts'
 import { DURATION_FORM, LONGEST_MS, parseDuration } from '../../core/quantity.ts'
-import {
-  parseSocketAddress,
-  SOCKET_ADDRESS_FORM,
-  type SocketAddress,
-} from '../../core/socket-address.ts'
+import { parseServer, SERVER_FORM, type SocketAddress } from '../../core/socket-address.ts'
 import { parseAllow, type Allow } from '../../policy/allow-line.ts'
 import type { Publish } from '../../sandbox/launcher.ts'
 import { workingFolder } from '../../sandbox/caller.ts'
 import { isKeepable, KEEP_FORM } from '../../sandbox/environment.ts'
 import { fileViewFault, hiddenPath, type FileView } from '../../sandbox/file-view.ts'
-import { EXIT_USAGE, type CommandOutput } from '../command.ts'
+import { EXIT_USAGE, nearestOption, type CommandOutput } from '../command.ts'
 import type { ExecOptions } from './run.ts'
 
 const FLAGS = [
@@ -27,11 +23,6 @@ type Text = (typeof TEXTS)[number]
 
 const DENY_RESPONSES = [{ response: 'refused' }, { response: 'nxdomain' }] as const
 const PUBLISH_FORM = '[ADDRESS:]PORT[:INNER], such as 8080 or 127.0.0.1:8080:80'
-/** The ports of URLs without a port, in the form of `--allow`. */
-const PORTS: ReadonlyMap<string, string> = new Map([
-  ['http:', ':80/tcp'],
-  ['https:', ':443/tcp'],
-])
 
 /** The options and the command as they were given. */
 export interface Given {
@@ -53,7 +44,9 @@ export function readExecArguments(args: readonly string[]): Given | string {
     else if (FLAGS.some((flag) => flag === name) && inline === undefined) flags.add(name)
     else {
       const known = TEXTS.find((each) => each === name)
-      if (known === undefined) return `unknown option ${JSON.stringify(word)}`
+      if (known === undefined) {
+        return `unknown option ${JSON.stringify(word)}${nearestOption(name, [...TEXTS, ...FLAGS])}`
+      }
       const value = inline ?? args[++at]
       if (value === undefined) return `--${name} needs a value`
       texts.set(known, [...(texts.get(known) ?? []), value])
@@ -85,7 +78,7 @@ export function optionsOf(
   const allows = readAll<Allow>('allow', readAllow)
   const upstreams = readAll<SocketAddress>(
     'upstream',
-    (text) => parseSocketAddress(text) ?? `: expected ${SOCKET_ADDRESS_FORM}`,
+    (text) => parseServer(text) ?? `: expected ${SERVER_FORM}`,
   )
   const publish = readAll<Publish>(
     'publish',
@@ -128,8 +121,6 @@ export function optionsOf(
 
 /** Returns the end of a fault for a text that is no target. */
 function readAllow(text: string): Allow | string {
-  const why = whyUrl(text)
-  if (why !== undefined) return why
   const result = parseAllow(text)
   return result.kind === 'ok' ? result.allow : `, column ${result.column}: ${result.reason}`
 }
@@ -165,18 +156,4 @@ export function parsePublish(text: string): Publish | undefined {
 
 function isPort(port: number): boolean {
   return port >= 1 && port <= 65_535
-}
-
-/** For a URL, returns the end of a fault that names the option to write instead. Returns undefined for any other text. */
-function whyUrl(text: string): string | undefined {
-  const [, scheme] = /^([a-z][a-z0-9+.-]*:)\/\//i.exec(text) ?? []
-  if (scheme === undefined) return undefined
-  return `: found a URL, expected a name${nameInUrl(text, scheme)}`
-}
-
-function nameInUrl(text: string, scheme: string): string {
-  const url = URL.parse(text)
-  if (url === null || url.hostname === '') return ''
-  const port = url.port === '' ? (PORTS.get(scheme.toLowerCase()) ?? '') : `:${url.port}/tcp`
-  return `: write --allow ${url.hostname}${port}`
 }

@@ -84,7 +84,7 @@ function serversOf(given: readonly SocketAddress[]) {
   const found = given.length > 0 ? given : systemResolvers()
   if (found.length === 0) {
     throw new UnavailableError(
-      'No upstream server: resolv.conf names none; give --upstream ADDRESS:PORT',
+      'No upstream server: resolv.conf names none; give --upstream ADDRESS',
     )
   }
   return found.map(({ family, octets, port }) => ({

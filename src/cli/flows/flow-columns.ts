@@ -49,8 +49,8 @@ export function readColumns(text: string | undefined): readonly string[] | strin
   if (unknown === undefined) return names
   const known = Object.keys(COLUMNS)
   const meant = nearest(unknown, known)
-  const hint = meant === undefined ? `expected ${known.join(', ')}` : `did you mean ${meant}?`
-  return `--columns: found ${JSON.stringify(unknown)}; ${hint}`
+  const hint = meant === undefined ? '.' : `; did you mean ${meant}?`
+  return `--columns: found ${JSON.stringify(unknown)}${hint} The columns are ${known.join(', ')}`
 }
 
 export function formatTitles(names: readonly string[]): string {

@@ -2,6 +2,7 @@
 // that comes from the daemon is clean before it gets a colour.
 
 import type { FlowRule } from '../../client/api-types.ts'
+import { parseProtocol, PORT_PROTOCOLS } from '../../core/protocol.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
@@ -77,19 +78,30 @@ function question(flow: FlowFields): string {
 
 function packetDetails(flow: FlowFields): string {
   const peer = textOf(flow.peer)
-  const to = peer.includes(':') ? `[${peer}]` : peer
+  const host = peer.includes(':') ? `[${peer}]` : peer
+  const to = hasPorts(flow) ? `${host}:${textOf(flow.port)}` : peer
   const what = flow.kind === 'drop' ? 'dropped' : 'would be dropped'
   const names = listOf(flow.names).map(textOf)
   const named = names.length === 0 ? '' : ` (${names.join(', ')})`
   const who = `identity ${textOf(flow.identity)} [${textOf(flow.labels)}]`
-  return `${textOf(flow.protocol)} ${to}:${textOf(flow.port)}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
+  return `${textOf(flow.protocol)} ${to}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
 }
 
 function whyRefused(flow: FlowFields): string {
   const line = allowOfFlow(flow)
-  const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? undefined : `add ${line}`
+  const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? remedyOf(flow) : `add ${line}`
   const { lists } = behind(flow.rules)
   return `${byRules(flow.rules)}${lists.length === 0 || remedy === undefined ? '' : ` (${remedy})`}`
+}
+
+/** What allows a refused packet that no line of a list allows. */
+function remedyOf(flow: FlowFields): string | undefined {
+  const isPacket = flow.kind === 'drop' || flow.kind === 'audit'
+  return isPacket && !hasPorts(flow) ? 'a policy rule without toPorts allows it' : undefined
+}
+
+function hasPorts({ protocol }: FlowFields): boolean {
+  return PORT_PROTOCOLS.includes(parseProtocol(textOf(protocol)) ?? 0)
 }
 
 /** Returns ` by default/web (web.yaml:12)`, `: no line of web.allow allows it`, or both. Empty without a rule. */

@@ -2,16 +2,10 @@
 
 import { anyMatches, type FlowFacts, type NameFilter } from '../../admin/flows/flow-facts.ts'
 import { containsPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
-import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { parseProtocol } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { listOf, numberOf } from '../fields.ts'
 import type { FlowFields } from './flow-fields.ts'
-
-const PROTOCOL_NUMBERS: ReadonlyMap<unknown, number> = new Map([
-  ['TCP', TCP],
-  ['UDP', UDP],
-  ['SCTP', SCTP],
-])
 
 export class KeptFacts implements FlowFacts {
   readonly #flow: FlowFields
@@ -35,7 +29,7 @@ export class KeptFacts implements FlowFacts {
 
   get protocol(): number {
     const { protocol } = this.#flow
-    return PROTOCOL_NUMBERS.get(protocol) ?? (typeof protocol === 'string' ? Number(protocol) : 0)
+    return typeof protocol === 'string' ? (parseProtocol(protocol) ?? Number(protocol)) : 0
   }
 
   get port(): number {

@@ -10,7 +10,7 @@ import {
   EXIT_NEGATIVE,
   EXIT_OK,
   EXIT_USAGE,
-  toJson,
+  faultsJson,
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
@@ -26,7 +26,7 @@ export function runPolicyCheck(read: ParsedArguments, output: CommandOutput): nu
   const paths = named ? read.positionals : config.paths.map(({ path }) => path)
   const { faults, policies, files, isWhole } = checkPaths(paths, readingOf(config))
   if (read.texts.has('output')) {
-    output.stdout(toJson(faults.map(({ position, message }) => ({ ...position, message }))))
+    output.stdout(faultsJson(faults))
   } else {
     for (const fault of faults) output.stdout(`${formatFault(fault)}\n`)
     const what = `${counted(policies, 'policy', 'policies')} in ${counted(files, 'file', 'files')}`

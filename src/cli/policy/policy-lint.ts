@@ -15,6 +15,8 @@ import type { Policy } from '../../policy/rule.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
+  EXIT_USAGE,
+  faultsJson,
   toJson,
   type CommandOutput,
   type ParsedArguments,
@@ -26,6 +28,17 @@ export function runPolicyLint(read: ParsedArguments, output: CommandOutput): num
   if (read.positionals.length === 0) {
     return read.wrong('policy lint needs at least one PATH')
   }
+  try {
+    return lintFiles(read, output)
+  } catch (error) {
+    if (!(error instanceof InvalidInputError && read.texts.has('output'))) throw error
+    output.stdout(faultsJson(error.faults))
+    return EXIT_USAGE
+  }
+}
+
+/** Throws InvalidInputError with the faults of the files. */
+function lintFiles(read: ParsedArguments, output: CommandOutput): number {
   const file = namedConfigFile(read.texts.get('config'))
   const config = file === undefined ? defaultConfig() : loadConfig(file)
   const notes: Fault[] = []

@@ -74,7 +74,12 @@ function nameLine(row: unknown): string {
 
 function endpointLine(row: unknown): string {
   const { endpoint, flows, refused }: PartOf<Top['endpoints'][number]> = fieldsOf(row)
-  return counts(flows, refused) + (typeof endpoint === 'string' ? endpoint : '(unknown)')
+  return counts(flows, refused) + endpointOf(endpoint)
+}
+
+/** A flow has no endpoint if no endpoint has the address of its client, or if the endpoint is gone. */
+function endpointOf(endpoint: unknown): string {
+  return typeof endpoint === 'string' ? endpoint : '(addresses of no endpoint)'
 }
 
 function refusalLine(row: unknown): string {
@@ -82,7 +87,7 @@ function refusalLine(row: unknown): string {
   const names = listOf(part.names)
   const named = names.length === 0 ? '' : ` (${names.map(textOf).join(', ')})`
   const why = `${textOf(part.reason)}${byRules(part.rules)}`
-  return `${counts(part.count)}${textOf(part.endpoint)}  ${textOf(part.what)}${named}: ${why}`
+  return `${counts(part.count)}${endpointOf(part.endpoint)}  ${textOf(part.what)}${named}: ${why}`
 }
 
 /** Upstreams, the slowest first. Upstreams that failed or did not answer come before these. */

@@ -1,8 +1,8 @@
 // `readUpOptions` reads the options of `namegate up`. It checks all values before anything is looked up or started.
 
 import { basename, resolve } from 'node:path'
-import { parseAddress, parsePrefix } from '../../core/ip.ts'
-import { parseSocketAddress, type SocketAddress } from '../../core/socket-address.ts'
+import { parsePrefix } from '../../core/ip.ts'
+import { parseServer, SERVER_FORM, type SocketAddress } from '../../core/socket-address.ts'
 import { isAllowList, parseAllow } from '../../policy/allow-line.ts'
 import type { ParsedArguments } from '../command.ts'
 
@@ -27,8 +27,6 @@ export interface UpOptions {
   readonly write: string | undefined
   readonly isForced: boolean
 }
-
-const DNS_PORT = 53
 
 /** Returns the options, or the fault as text. */
 export function readUpOptions({
@@ -111,8 +109,6 @@ function faultOf(given: Given): string | undefined {
 }
 
 function whyNoTarget(text: string): string | undefined {
-  const host = /^[a-z][a-z0-9+.-]*:\/\/([^/:@]+)/i.exec(text)?.[1]
-  if (host !== undefined) return `: found a URL, expected a name: write --allow ${host}`
   const result = parseAllow(text)
   return result.kind === 'ok' ? undefined : `, column ${result.column}: ${result.reason}`
 }
@@ -120,11 +116,8 @@ function whyNoTarget(text: string): string | undefined {
 function readUpstreams(texts: readonly string[]): readonly SocketAddress[] | string {
   const servers: SocketAddress[] = []
   for (const text of texts) {
-    const bare = parseAddress(text)
-    const server = bare === undefined ? parseSocketAddress(text) : { ...bare, port: DNS_PORT }
-    if (server === undefined) {
-      return `--upstream ${JSON.stringify(text)}: expected an address, or ADDRESS:PORT, such as 9.9.9.9 or [2620:fe::fe]:53`
-    }
+    const server = parseServer(text)
+    if (server === undefined) return `--upstream ${JSON.stringify(text)}: expected ${SERVER_FORM}`
     servers.push(server)
   }
   return servers

@@ -121,7 +121,7 @@ test('readFlowQuery refuses unknown parameters, and endpoints that do not exist'
     ['zzzz=1', /^unknown parameter "zzzz"; expected follow, last, since, endpoint, /],
     ['endpoint=shopp', /^no endpoint is named "shopp"; did you mean shop\?$/],
     ['not-endpoint=zzz', /^no endpoint is named "zzz"$/],
-    ['last=few', /^last: expected a number$/],
+    ['last=few', /^last: expected a number from 0 to 999999999$/],
     ['since=yesterday', /^since: expected a duration/],
     ['verdict=x', /^verdict: found "x"/],
   ]

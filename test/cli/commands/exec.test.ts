@@ -38,7 +38,7 @@ test('execCommand refuses wrong use with exit code 2, before anything is made', 
     ['--allow [2001:db8::1]80 ls', /column 14: found "80", expected :PORT/],
     [
       '--allow https://git.example/a?b=1 ls',
-      /--allow "https:.*": found a URL, expected a name: write git\.example:443\/tcp/,
+      /--allow "https:.*", column 1: found a URL, expected a name: write git\.example:443\/tcp/,
     ],
     ['--allow http://git.example:8080 ls', /expected a name: write git\.example:8080\/tcp$/m],
     ['--allow git://git.example ls', /expected a name: write git\.example$/m],

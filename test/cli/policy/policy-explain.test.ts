@@ -203,14 +203,17 @@ test('policyExplainCommand refuses a wrong question with exit code 2', async () 
       /--name: found "a\.\.b": empty label/,
     ],
     [`--policies ${POLICY} --labels a=b --address 1.2.3 --port 1`, /--address: found "1\.2\.3"/],
-    [`--policies ${POLICY} --labels a=b --ask a.b --port 53`, /--port: can not stand beside ask/],
+    [
+      `--policies ${POLICY} --labels a=b --ask a.b --port 53`,
+      /--port: is for a connection: write name in place of ask/,
+    ],
     [
       `--policies ${POLICY} --labels a=b --ask a.b --server 9.9.9.9`,
       /--server: found "9\.9\.9\.9", expected/,
     ],
     [
       `--policies ${POLICY} --labels a=b --server 9.9.9.9:53 --name a.b --port 1`,
-      /--server: can not stand without ask/,
+      /--server: is for a question for a name: write ask in place of name and address/,
     ],
     [`--policies ${POLICY} --labels =b --ask a.b`, /--labels: found "=b", expected a label key/],
     [

@@ -130,7 +130,7 @@ test('parsePolicyTest reports each fault with its place and path', () => {
     ],
     [
       `${head}      - { name: a.b, port: 443/HTTP, verdict: deny }`,
-      'f.yaml:4:28: tests[0].expect[0].port: found "443/HTTP", expected PORT/PROTOCOL, such as 443/TCP or 53/UDP',
+      'f.yaml:4:28: tests[0].expect[0].port: found "443/HTTP", expected PORT/PROTOCOL or ICMP, such as 443/TCP',
     ],
     [
       `${head}      - { nam: a.b, verdict: deny }`,
@@ -190,7 +190,7 @@ spec:
     faults.map((fault) => formatFault(fault).replace(/^\S+ /, '')),
     [
       'tests[0].expect[0].protocol: found "SCTP", expected UDP or TCP',
-      'tests[0].expect[1].protocol: can not stand without ask',
+      'tests[0].expect[1].protocol: is for a question for a name: write ask in place of name and address',
     ],
   )
 })

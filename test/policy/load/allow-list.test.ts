@@ -46,8 +46,8 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
     ['2:2: found a URL, expected a name: write git.example:443/tcp'],
   ],
   [
-    'ftp://u@[2001:db8::1]:21/x\n',
-    ['1:1: found a URL, expected a name: write [2001:db8::1]:21/tcp'],
+    'ftp://u@[2001:db8::1]:2121/x\n',
+    ['1:1: found a URL, expected a name: write [2001:db8::1]:2121/tcp'],
   ],
   ['https://\n', ['1:1: found a URL, expected a name']],
   ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
