@@ -39,6 +39,8 @@ export class PendingEntries {
     this.#addresses = options.addresses
     this.#isTaken = new Uint8Array(options.saved.count)
     this.#lesson.learnedAt = LEARNED_BEFORE
+    // Every name that an answer brings from now on was asked later.
+    this.#lesson.now = options.names.tick()
   }
 
   /** True while this object brings entries back. The name cache then learns an entry from here and not from an answer. */
@@ -55,18 +57,17 @@ export class PendingEntries {
   claim(family: Family, octets: Uint8Array, offset: number): void {
     if (this.#isClaiming) return
     this.#setClaiming(true)
-    this.#bringBack(this.#addresses.chain(family, octets, offset), this.#options.names.tick())
+    this.#bringBack(this.#addresses.chain(family, octets, offset))
     this.#setClaiming(false)
   }
 
   /** Brings back the next `rows` entries, with all entries of their addresses. Returns true when no entry is left. */
   step(rows: number): boolean {
-    const { saved, names } = this.#options
+    const { saved } = this.#options
     const end = Math.min(saved.count, this.#next + rows)
-    const now = names.tick()
     this.#setClaiming(true)
     for (; this.#next < end; this.#next++) {
-      if (this.#isTaken[this.#next] === 0) this.#bringBackAddress(this.#next, now)
+      if (this.#isTaken[this.#next] === 0) this.#bringBackAddress(this.#next)
     }
     this.#setClaiming(false)
     if (this.#next < saved.count) return false
@@ -87,26 +88,26 @@ export class PendingEntries {
   }
 
   /** Brings back a row and the other rows of its address. */
-  #bringBackAddress(row: number, now: number): void {
+  #bringBackAddress(row: number): void {
     const { saved } = this.#options
     const addresses = this.#addresses
     if (addresses.shares(row)) {
       const octets = saved.octets(row)
       const chain = addresses.chain(saved.family(row), octets, saved.addressAt(row))
-      this.#bringBack(chain, now)
+      this.#bringBack(chain)
     } else {
-      this.#restore(row, now)
+      this.#restore(row)
     }
   }
 
   /** Brings back the pending rows of a chain. */
-  #bringBack(chain: number, now: number): void {
+  #bringBack(chain: number): void {
     for (let row = this.#addresses.first(chain); row !== NONE; row = this.#addresses.next(row)) {
-      if (this.#isTaken[row] === 0) this.#restore(row, now)
+      if (this.#isTaken[row] === 0) this.#restore(row)
     }
   }
 
-  #restore(row: number, now: number): void {
+  #restore(row: number): void {
     this.#isTaken[row] = 1
     const { saved, names, bootAtZero, isKnown } = this.#options
     const endpoint = saved.endpoint(row)
@@ -124,7 +125,6 @@ export class PendingEntries {
     lesson.guarded = NOT_CHECKED
     // The record was rounded up, so the time is rounded down here. The next record is then the same, however often a daemon starts.
     lesson.liveUntil = Math.floor(saved.until(row) - bootAtZero)
-    lesson.now = now
     lesson.grace = saved.grace(row)
     const taught = names.learn(lesson)
     if (taught === 0) this.counters.overBound++

@@ -1,5 +1,6 @@
 // ConnectionLooks reads the datapath's connection table to find the open peers of each endpoint. If a peer opened or ended since the look
-// before, ConnectionLooks updates the entries of that endpoint and address. The reading and the updates are done in bounded steps, because
+// before, ConnectionLooks updates the entries of that endpoint and address. During a restart a look brings back the saved entries of the
+// peers. The reading and the updates are done in bounded steps, because
 // hundreds of thousands of names can lead to one address. An entry is updated only when its peer changes, and not at every look.
 
 import type { PeerScan } from '../../datapath/abilities.ts'
@@ -99,6 +100,7 @@ export class ConnectionLooks {
     const { ipcache, names } = this.#options
     const { openPeers } = names.rows
     const done = scan.next(CONNECTIONS_PER_STEP, (endpoint, family, peer) => {
+      names.toRestore?.claim(family, peer, 0)
       const row = ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
       if (row === 0 || names.mappings.firstOfPrefix[row] === 0) return
       const found = openPeers.note(endpoint, row, this.#number)

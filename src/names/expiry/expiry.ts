@@ -30,6 +30,8 @@ export class Expiry {
   #sweeping = false
   /** True after the first complete look. */
   #hasLooked = false
+  /** True during a step of a look. */
+  #isLooking = false
   /** Called with an entry whose endpoint connected to the address after the TTL had ended. Such a client ignores TTLs. */
   onExpiredUse: (entry: number) => void = () => undefined
   #expiredUses = 0
@@ -49,7 +51,12 @@ export class Expiry {
       onEnd: (entry) => this.#connectionEnded(entry),
       onExpired: (entry) => this.#expiredUse(entry),
     })
-    options.names.eviction.beforeEviction = () => this.#lookOnce()
+    options.names.eviction.beforeEviction = () => this.lookOnce()
+  }
+
+  /** True after the first complete look. */
+  get hasLooked(): boolean {
+    return this.#hasLooked
   }
 
   /** How many looks at the connection table began since the start. */
@@ -84,32 +91,35 @@ export class Expiry {
   #advance(): boolean {
     if (this.#sweeping) return this.#sweep()
     if (this.#looks.isUnderWay) {
-      this.#sweeping = this.#looks.step()
-      this.#hasLooked ||= this.#sweeping
+      this.lookStep()
       return true
     }
     if (this.#setAside() && this.#asideCount < ASIDE_MAX) return true
     if (this.#asideCount === 0 && !this.#wantsLook()) return false
-    this.#lookedAt = this.#names.tick()
-    this.#looks.begin()
+    this.lookStep()
     return true
   }
 
-  /**
-   * Makes the first look at once. An eviction chooses by open connections, and no connection is known before the first look. So an
-   * eviction that comes before the first look makes this look, in one synchronous call. While a restart still brings entries back, there
-   * is no such look.
-   */
-  #lookOnce(): void {
-    if (this.#hasLooked || this.#names.toRestore !== undefined) return
-    this.#hasLooked = true
-    if (this.#sweeping) return
+  /** Does one small piece of a look. Begins a look if none is under way. */
+  lookStep(): void {
     if (!this.#looks.isUnderWay) {
       this.#lookedAt = this.#names.tick()
       this.#looks.begin()
     }
-    while (!this.#looks.step()) continue
-    this.#sweeping = true
+    this.#isLooking = true
+    this.#sweeping = this.#looks.step()
+    this.#isLooking = false
+    this.#hasLooked ||= this.#sweeping
+  }
+
+  /**
+   * Makes the first look at once. An eviction chooses by open connections, and no connection is known before the first look. So an
+   * eviction that comes before the first look makes this look, in one synchronous call. A look during a restart brings entries back, and
+   * an eviction that this causes does not wait for the look.
+   */
+  lookOnce(): void {
+    if (this.#isLooking) return
+    while (!this.#hasLooked) this.lookStep()
   }
 
   /** Returns true if a look is due, and there are open peers that may have ended or an eviction that may soon need the connections. */

@@ -1,6 +1,6 @@
 // What the clients and flows of a pod notice while its cluster fails under load: nothing. The servers are killed, etcd forgets its history,
-// the daemon starts without them, the definition of the policies is deleted, and the wall clock jumps. Takes minutes, so it
-// runs with NAMEGATE_KILLS=1; NAMEGATE_KILLS=10 repeats the kills.
+// the daemon starts without them, the definition of the policies is deleted, and the wall clock jumps. The load asks for more
+// names than `limits.names-per-wildcard` allows. Takes minutes, so it runs with NAMEGATE_KILLS=1; NAMEGATE_KILLS=10 repeats the kills.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -20,9 +20,6 @@ const POLICIES = '/apis/cilium.io/v2/namespaces/shop/ciliumnetworkpolicies'
 const DEFINITION =
   '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ciliumnetworkpolicies.cilium.io'
 const [SITE, ALLOWED_PORT, CLOSED_PORT] = ['www.site.test', 7001, 7009]
-/** The load asks for more names than these bounds allow by default, and a bound takes the oldest. */
-const LIMITS =
-  'limits: { names-per-wildcard: 1000000, wildcard-names-per-endpoint: 1000000, pairs-per-endpoint: 1000000 }'
 const RATES = { udpRate: 500, tcpRate: 10, flows: 500 }
 const KILLS = Number(process.env['NAMEGATE_KILLS'] ?? 1)
 const LIMIT_MS = 90_000
@@ -60,7 +57,6 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
       endpoints: [],
       config: [
         'metrics: { address: 127.0.0.1, port: 9465 }',
-        LIMITS,
         `kubernetes: { kubeconfig: '${cluster.kubeconfig}', node: ${NODE}, spread: 1s }`,
       ].join('\n'),
     })
