@@ -56,6 +56,13 @@ export class Refusals extends Component {
         </button>
       </div>
       <p class="muted" aria-live="polite">${this.words(all, fits, live)}</p>
+      ${(live.overview?.status.faults ?? []).map(
+        ({ file, line, column, message }) =>
+          html`<p class="card">
+            A file has a fault, so its present text is not in force:
+            ${` ${file}:${line}:${column}: ${message}`}
+          </p>`,
+      )}
       ${all.length === 0 && html`<p class="card">Nothing was refused yet. New refusals appear here at once.</p>`}
       <ul class="refusals">
         ${rows.map((row) => html`<${Refusal} key=${row.key} row=${row} />`)}

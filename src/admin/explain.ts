@@ -1,6 +1,7 @@
 // Answers `POST /v1/explain`: why policy allows or denies a question or a connection of an endpoint. The body names the endpoint and the
 // question, with the words of `namegate policy explain`. The policy that is in force at the time of the request gives the answer.
 
+import { notInForce, type Fault } from '../core/errors.ts'
 import { explain } from '../explain/explain.ts'
 import type { Asker, Explanation, Question } from '../explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../explain/read-question.ts'
@@ -46,8 +47,21 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
 function withState(state: AdminState, endpoint: Endpoint, found: Explanation): Explanation {
   const remedy = found.verdict === 'deny' ? undefined : state.forwardingRemedy(endpoint)
   const stuck = `this host does not forward IPv4 packets, so allowed connections hang: ${remedy}`
-  const notes = [...found.notes, ...stateNotes(state, endpoint)]
+  const faults = found.verdict === 'allow' ? [] : faultsFor(state, endpoint)
+  const notes = [...found.notes, ...stateNotes(state, endpoint), ...faults.map(notInForce)]
   return { ...found, notes: remedy === undefined ? notes : [...notes, stuck] }
+}
+
+/**
+ * The faults of the files whose present text may allow more to the endpoint. Policies in force that do not select the endpoint show that their
+ * file is for other endpoints.
+ */
+function faultsFor(state: AdminState, { id }: Endpoint): readonly Fault[] {
+  const own = new Set(state.policies.policiesOf(id).map(({ position }) => position.file))
+  const files = [...state.policyFiles()].filter(
+    ({ path, policies }) => policies.length === 0 || own.has(path),
+  )
+  return [...new Set([...files.flatMap(({ faults }) => faults), ...state.faults()])]
 }
 
 /** Turns an explanation that allows a name into a refusal, while sources are silent and `sources.then` is deny. */

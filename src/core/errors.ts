@@ -24,6 +24,11 @@ export function formatPlace({ file, line }: Position): string {
   return line === 0 ? file : `${file}:${line}`
 }
 
+/** Says of a file with a fault that it can be why something is refused. */
+export function notInForce(fault: Fault): string {
+  return `a file has a fault, so its present text is not in force: ${formatFault(fault)}`
+}
+
 /** Reports input that a person must correct. The command ends with exit code 2. */
 export class InvalidInputError extends Error {
   override readonly name = 'InvalidInputError'

@@ -22,6 +22,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
+import { faultNotes } from '../file-faults.ts'
 import { listOf, textOf, type PartOf } from '../fields.ts'
 import type { FlowFields } from '../flows/flow-fields.ts'
 import { formatFlow } from '../flows/flow-text.ts'
@@ -60,6 +61,7 @@ export async function runAsk(read: ParsedArguments, output: CommandOutput): Prom
       ? toJson({ ...message, edns: message?.edns ?? null, decision: decision ?? null })
       : formatAnswer(decoded, message, decision),
   )
+  if (isDenied && !read.texts.has('output')) output.stderr(await faultNotes(client))
   return message !== undefined && ANSWERED.includes(message.rcode) && !isDenied
     ? EXIT_OK
     : EXIT_NEGATIVE

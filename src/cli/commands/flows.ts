@@ -10,6 +10,8 @@ import type { Client, RequestOptions } from '../../client/client.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { textOf } from '../fields.ts'
+import { faultNotes } from '../file-faults.ts'
+import { allowOfFlow } from '../flows/allow-of-flow.ts'
 import { FlowFold } from '../flows/flow-fold.ts'
 import { filtersIn, toParameters } from '../flows/flow-options.ts'
 import { flowPrinter } from '../flows/flow-printer.ts'
@@ -60,7 +62,18 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
       await printKept(client, kept && !follow, wanted, print)
     }
     if (kept && !follow) return EXIT_OK
-    for await (const flow of client.rows('GET /v1/flows', { query })) print(flow)
+    const noteFaults = async (): Promise<void> => {
+      if (printer.isText) output.stderr(await faultNotes(client))
+    }
+    if (follow) await noteFaults()
+    let isRefused = false
+    for await (const row of client.rows('GET /v1/flows', { query })) {
+      const flow: FlowFields = row
+      isRefused ||= allowOfFlow(flow) !== undefined
+      print(flow)
+    }
+    fold?.end()
+    if (isRefused) await noteFaults()
     return EXIT_OK
   } finally {
     ticking.cancel()

@@ -22,6 +22,8 @@ const CLOCK_AT = 11
 const CLOCK_END = 19
 
 export interface FlowPrinter {
+  /** True for a format for people. */
+  readonly isText: boolean
   /** True if equal flows are to be folded into one. */
   readonly isFolded: boolean
   readonly print: (flow: FlowFields) => void
@@ -51,18 +53,18 @@ export async function flowPrinter(
   const look = { style, time: (text: string) => formatTime(text, time) }
   const isFolded = output.terminal !== undefined && !read.flags.has('no-fold')
   if (format !== 'wide' && !texts.has('columns')) {
-    return { isFolded, print: (flow) => output.stdout(`${formatFlow(flow, look)}\n`) }
+    return { isText: true, isFolded, print: (flow) => output.stdout(`${formatFlow(flow, look)}\n`) }
   }
   let titles = `${style(formatTitles(columns), 'bold')}\n`
   const print = (flow: FlowFields): void => {
     output.stdout(`${titles}${formatColumns(columns, flow, look)}\n`)
     titles = ''
   }
-  return { isFolded, print }
+  return { isText: true, isFolded, print }
 }
 
 function data(output: CommandOutput, format: (flow: FlowFields) => string): FlowPrinter {
-  return { isFolded: false, print: (flow) => output.stdout(format(flow)) }
+  return { isText: false, isFolded: false, print: (flow) => output.stdout(format(flow)) }
 }
 
 /** By default times are relative on a terminal. A line that stays while new lines follow has the time of the day. */
