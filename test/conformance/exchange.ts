@@ -1,5 +1,5 @@
-// One exchange of a row: its query under a name of its own from a client, what the server makes of it, and whether what
-// came is what the row expects. Silence is shown by a second query from the same socket, whose answer comes first.
+// One exchange of a row: a client asks under a name of its own, and the server handles the query. The reply must be what the row expects.
+// To show silence, the client sends a second query from the same socket, and its answer arrives first.
 
 import assert from 'node:assert/strict'
 import type { TcpClient, UdpClient } from './lab/clients.ts'
@@ -22,7 +22,7 @@ export async function exchange(
   const outcome = kind === 'allowed' ? row.allowed : (row.refused ?? DENIED)
   const given = world.name(kind === 'allowed' ? ALLOWED : REFUSED)
   const query: MkMessage = { id: CLIENT_ID, ...row.query(given) }
-  // A row may put labels in front.
+  // A row can put labels in front of the name.
   const asks = query.questions?.[0]?.name
   const name = Array.isArray(asks) && asks.length > 0 ? labelsOf(asks) : given
   const address = world.address()
@@ -42,7 +42,7 @@ export async function exchange(
       expectOutcome(outcome, { transport, query, sent, got, asked, answered })
     }
     if (!isForwarded(outcome)) {
-      assert.deepEqual(world.upstream.asked(name).items, [], 'nothing was forwarded')
+      assert.deepEqual(world.upstream.asked(name).items, [], 'no query was forwarded')
     }
     if (row.teaches !== undefined && kind === 'allowed') {
       const labels = row.teaches ? [`fqdn:${SELECTOR}`] : []
@@ -58,7 +58,7 @@ function answersOf(row: ExchangeRow, asking: Asking): readonly Uint8Array[] {
   return [answerTo(asking, { answers: [a(asking.question.name, asking.address)] })]
 }
 
-/** The answer, which over UDP comes from where was asked. */
+/** The answer. Over UDP, it must come from the asked address. */
 async function answerOver(
   world: World,
   end: UdpClient | TcpClient,
@@ -67,7 +67,11 @@ async function answerOver(
   end.send(sent)
   const first = await end.inbox.at(0)
   if (Buffer.isBuffer(first)) return first
-  assert.deepEqual({ address: first.from, port: first.port }, world.asked, 'where it comes from')
+  assert.deepEqual(
+    { address: first.from, port: first.port },
+    world.asked,
+    'the source of the answer',
+  )
   return first.octets
 }
 
@@ -81,7 +85,7 @@ async function expectSilence(
   end.send(mkMessage(next))
   const first = await end.inbox.at(0)
   const octets = Buffer.isBuffer(first) ? first : first.octets
-  assertSame(octets, localAnswer(next, DENIED), 'only the query behind it is answered')
+  assertSame(octets, localAnswer(next, DENIED), 'only the query after it is answered')
 }
 
 function expectOutcome(outcome: Exclude<Outcome, 'silence'>, seen: Seen): void {
@@ -90,16 +94,19 @@ function expectOutcome(outcome: Exclude<Outcome, 'silence'>, seen: Seen): void {
   else assertSame(seen.got, localAnswer(seen.query, outcome), 'the local answer')
 }
 
-/** Byte for byte but for the id, on the way there and back, and over the transport that was asked. */
+/** The messages must be equal except for the id, both ways, and over the transport of the client. */
 export function expectPassed({ transport, sent, got, asked, answered }: Seen): void {
   const [first] = asked
   const [answer] = answered
   const said = Buffer.from(got).toString('hex')
-  assert.ok(first !== undefined && answer !== undefined, `the server was asked, not: ${said}`)
-  assertSame(withId(first.octets, CLIENT_ID), sent, 'the query as the server got it')
-  assertSame(got, withId(answer, CLIENT_ID), 'the answer as the client got it')
+  assert.ok(
+    first !== undefined && answer !== undefined,
+    `the server was not asked; the client got: ${said}`,
+  )
+  assertSame(withId(first.octets, CLIENT_ID), sent, 'the query at the server')
+  assertSame(got, withId(answer, CLIENT_ID), 'the answer at the client')
   const others = asked.filter((each: AskedQuery) => each.transport !== transport)
-  assert.deepEqual(others, [], `asked over ${transport} alone`)
+  assert.deepEqual(others, [], `asked only over ${transport}`)
 }
 
 function isForwarded(outcome: Outcome): boolean {

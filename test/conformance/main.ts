@@ -1,5 +1,5 @@
-// `npm run conformance`: runs the rows of the table over the wire in the modes that they depend on, and the tests elsewhere that rows name,
-// then prints the table with the results of this very run. Exit 1 when anything failed or was not there.
+// `npm run conformance`: runs the rows of the table over the wire in the modes that they depend on, and the tests elsewhere that rows name.
+// Then prints the table with the results of this run. Exits with 1 if a test failed or was missing.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -76,7 +76,7 @@ function textOf({ outcome, count }: Told): string {
   return outcome === 'passed' && count > 1 ? `passed ${count}` : outcome
 }
 
-/** Kernel tests take their time; `npm test` runs them. */
+/** Kernel tests take long. `npm test` runs them. */
 function isRun(file: string): boolean {
   return !file.startsWith('test/kernel/')
 }

@@ -1,4 +1,4 @@
-// The table against the tests that ran: scripts/test.mjs runs this file behind all others and names their results.
+// Compares the table with the tests that ran. scripts/test.mjs runs this file after all others and passes their results.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -15,14 +15,14 @@ const results =
 
 test(
   'ROWS is proved by the tests that ran',
-  { skip: results === undefined ? 'scripts/test.mjs names the results' : false },
+  { skip: results === undefined ? 'only scripts/test.mjs passes results' : false },
   () => {
     const maySkip = canUseLab() !== undefined
     assert.deepEqual(faultsOf(ROWS, MODES, results ?? [], maySkip), [])
   },
 )
 
-test('faultsOf tells what is proved from what is not', () => {
+test('faultsOf returns the rows that the results do not prove', () => {
   const file = 'test/conformance/explicit.test.ts'
   const named = (name: string): Row => ({
     kind: 'tests',
@@ -51,7 +51,7 @@ test('faultsOf tells what is proved from what is not', () => {
       named('f adds'),
       [{ file, name: 'f takes', outcome: 'passed' }],
       [`X1: missing: ${file}: f adds`],
-      'a text in the file that is no test of it',
+      'no test of the file has this name',
     ],
     [
       named('f adds'),
@@ -60,7 +60,7 @@ test('faultsOf tells what is proved from what is not', () => {
         { file, name: 'f adds 2', outcome: 'failed' },
       ],
       [`X1: FAILED: ${file}: f adds`],
-      'one of those that it names failed',
+      'one of the named tests failed',
     ],
     [
       named('f adds'),
@@ -74,15 +74,15 @@ test('faultsOf tells what is proved from what is not', () => {
       wire,
       [{ file, name: 'X2 explicit: another', outcome: 'passed' }],
       ['X2 explicit: missing: wire'],
-      'another row of its id',
+      'another row with the same id',
     ],
-    [only, [{ file, name: 'x', outcome: 'passed' }], [], 'a mode that it leaves out'],
-    [message, [{ file, name: 'x', outcome: 'passed' }], [], 'what another mode shows'],
+    [only, [{ file, name: 'x', outcome: 'passed' }], [], 'a mode that the row leaves out'],
+    [message, [{ file, name: 'x', outcome: 'passed' }], [], 'another mode proves it'],
     [
       { ...message, inEveryMode: true },
       [{ file, name: 'x', outcome: 'passed' }],
       ['X4 explicit: missing: message'],
-      'what every mode has to show',
+      'every mode must prove it',
     ],
   ]
   for (const [row, ran, faults, reason] of rows) {
@@ -91,9 +91,5 @@ test('faultsOf tells what is proved from what is not', () => {
   const gone: Row = { kind: 'tests', id: 'X3', what: 'x', tests: [['test/gone.test.ts', '']] }
   assert.deepEqual(faultsOf([gone], MODES, [], true), ['X3: missing: test/gone.test.ts: '])
   const skipped: Result[] = [{ file, name: 'f adds', outcome: 'skipped' }]
-  assert.deepEqual(
-    faultsOf([named('f adds')], MODES, skipped, true),
-    [],
-    'where nothing can be tried',
-  )
+  assert.deepEqual(faultsOf([named('f adds')], MODES, skipped, true), [], 'no test can run here')
 })

@@ -1,5 +1,5 @@
-// What the tests of one run say of a row of the table: results as scripts/test.mjs writes them, and the outcome of a row
-// over them. A row is proved when every test that it names is there, none failed, and not all were skipped.
+// The outcome of a row of the table over the results of one run, as scripts/test.mjs writes them. A row is proved if every test that it
+// names ran, none failed, and not all were skipped.
 
 import { existsSync } from 'node:fs'
 import type { Mode } from './lab/world.ts'
@@ -16,17 +16,17 @@ export type Outcome = 'passed' | 'FAILED' | 'missing' | 'skipped'
 
 export interface Told {
   readonly outcome: Outcome
-  /** How many tests. */
+  /** The number of tests. */
   readonly count: number
 }
 
-/** A row that the wire proves, in one mode. */
+/** The outcome of a row over the wire, in one mode. */
 export function wireOutcome(row: Row, mode: Mode, results: readonly Result[]): Told {
   const title = `${row.id} ${mode}: ${row.what}`
   return outcomeOf(results.filter(({ name }) => name.split(' > ').includes(title)))
 }
 
-/** One test that a row names; a file that is not there is missing in every run. */
+/** The outcome of one test that a row names. A missing file is missing in every run. */
 export function namedOutcome(
   [file, name]: TestsRow['tests'][number],
   results: readonly Result[],
@@ -44,7 +44,7 @@ export function outcomeOf(results: readonly Result[]): Told {
   return { outcome: isSkipped ? 'skipped' : 'passed', count }
 }
 
-/** What of the table the tests that ran do not prove; files that did not run say nothing. */
+/** The rows that the tests of a run do not prove. Files that did not run prove nothing and refute nothing. */
 export function faultsOf(
   rows: readonly Row[],
   modes: readonly Mode[],

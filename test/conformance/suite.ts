@@ -1,5 +1,5 @@
-// The rows of the table as tests of one mode: `ID mode: what`, and under it a test for each transport and name.
-// Many at once, because most of the time is waiting; what changes the world for others comes last, alone.
+// The rows of the table as tests of one mode: `ID mode: what`, with a test for each transport and name. Many run at once, because most of
+// the time is waiting. Rows that change the world for others run last and alone.
 
 import { after, before, describe, it } from 'node:test'
 import { exchange, type NameKind } from './exchange.ts'

@@ -1,11 +1,11 @@
-// The table itself: it has every id that docs/spec/correctness has in its sections 1.1 to 1.11 and 2. Whether the tests that it
-// names ran and passed is in ran.test.ts.
+// Compares the table with docs/spec/correctness: it has every id of the sections 1.1 to 1.11 and 2. ran.test.ts checks whether the named
+// tests ran and passed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROWS } from './table.ts'
 
-/** Prefix and how many, from 1. */
+/** Prefix, and the number of ids, which begin at 1. */
 const IDS: readonly (readonly [prefix: string, count: number])[] = [
   ['P', 13],
   ['T', 13],
@@ -21,7 +21,7 @@ const IDS: readonly (readonly [prefix: string, count: number])[] = [
 /** Sections whose rows have no ids. */
 const SECTIONS = ['1.5', '1.11']
 
-test('ROWS has a row for every id, and none for another', () => {
+test('ROWS has a row for every id, and no other row', () => {
   const wanted = IDS.flatMap(([prefix, count]) =>
     Array.from({ length: count }, (_, i) => `${prefix}${i + 1}`),
   )
@@ -29,7 +29,7 @@ test('ROWS has a row for every id, and none for another', () => {
   assert.deepEqual(ids, new Set([...wanted, ...SECTIONS]))
 })
 
-test('ROWS tells rows apart by id and words', () => {
+test('ROWS has no two rows with the same id and text', () => {
   const names = ROWS.filter(({ kind }) => kind !== 'tests').map(({ id, what }) => `${id} ${what}`)
   assert.deepEqual(
     names.filter((name, i) => names.indexOf(name) !== i),

@@ -37,7 +37,7 @@ export class Agent {
     return agent
   }
 
-  /** A new socket; resolves when the agent has it ready. */
+  /** Makes a new socket. Resolves when the agent has it ready. */
   async open(make: (n: number) => AgentCommand, listener: Listener): Promise<number> {
     const n = ++this.#last
     await new Promise<void>((resolve, reject) => {
@@ -51,7 +51,7 @@ export class Agent {
     return n
   }
 
-  /** Of an accepted connection. */
+  /** Follows an accepted connection. */
   follow(n: number, listener: Listener): void {
     this.#listeners.set(n, listener)
   }

@@ -1,6 +1,6 @@
-// Runs inside a network namespace and holds sockets for the test outside it: commands come as JSON lines on stdin,
-// what the sockets see goes as JSON lines to stdout. Decides nothing; octets are hexadecimal. Numbers of sockets are the
-// test's own, positive; accepted connections get negative ones here.
+// Runs inside a network namespace and holds sockets for the test outside. Commands are JSON lines on stdin, and events of the sockets are
+// JSON lines on stdout. The agent decides nothing. Octets are hexadecimal. The test gives its sockets positive numbers, and the agent
+// gives accepted connections negative ones.
 
 import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -15,7 +15,7 @@ export type AgentCommand =
       readonly port: number
       readonly hex: string
     }
-  /** The same datagram under every id from 0, `step` apart, but for one. */
+  /** The same datagram with every id from 0, `step` apart, except one. */
   | {
       readonly op: 'flood'
       readonly n: number
@@ -34,7 +34,7 @@ export type AgentCommand =
       readonly port: number
     }
   | { readonly op: 'write'; readonly n: number; readonly hex: string; readonly times: number }
-  /** `quiet`: what comes is only counted. */
+  /** `quiet`: received octets are only counted. */
   | {
       readonly op: 'end' | 'destroy' | 'pause' | 'resume' | 'quiet' | 'count'
       readonly n: number

@@ -1,9 +1,9 @@
-// Clients that send octets and keep what comes back, over UDP or one TCP connection, from an address of their own.
+// Clients that send octets and keep the replies, over UDP or one TCP connection, from an address of their own.
 
 import { Inbox } from './inbox.ts'
 import type { Agent } from './agent-client.ts'
 
-/** Where a mode takes queries. */
+/** The place where a mode receives queries. */
 export interface Asked {
   readonly address: string
   readonly port: number
@@ -26,7 +26,7 @@ export class UdpClient {
     this.#to = to
   }
 
-  /** `port` 0: any. */
+  /** `port` 0: any port. */
   static async open(agent: Agent, address: string, to: Asked, port = 0): Promise<UdpClient> {
     const client = new UdpClient(agent, to)
     client.#n = await agent.open(
@@ -55,9 +55,9 @@ export class UdpClient {
 }
 
 export class TcpClient {
-  /** Messages, the length taken off. */
+  /** Messages without their length. */
   readonly inbox = new Inbox<Buffer>('message')
-  /** What came with one read each. */
+  /** The result of each read. */
   readonly chunks: Buffer[] = []
   readonly ends = new Inbox<'ended' | 'closed'>('end of a connection')
   readonly counts = new Inbox<number>('count')
@@ -86,7 +86,7 @@ export class TcpClient {
     return this.ends.items.length > 0
   }
 
-  /** Framed messages, all in one write. */
+  /** Sends framed messages, all in one write. */
   send(...messages: readonly Uint8Array[]): void {
     this.write(frames(...messages))
   }
@@ -116,7 +116,7 @@ export class TcpClient {
   }
 }
 
-/** Each message behind its length (RFC 1035 4.2.2). */
+/** Each message after its length (RFC 1035 4.2.2). */
 export function frames(...messages: readonly Uint8Array[]): Buffer {
   return Buffer.concat(
     messages.flatMap((message) => [

@@ -1,4 +1,4 @@
-// What came, in order, and waiting for what is still to come. A wait that takes too long fails and says what it was for.
+// Received items, in order, and waits for later ones. A wait that takes too long fails with a text that names its purpose.
 
 const WAIT_MS = 20_000
 
@@ -16,7 +16,7 @@ export class Inbox<Item> {
     for (const waiter of this.#waiters) waiter()
   }
 
-  /** Item `index`, from 0, once it is there. */
+  /** Item `index`, from 0. Waits until it has arrived. */
   async at(index: number, ms = WAIT_MS): Promise<Item> {
     await this.until((items) => items.length > index, `number ${index + 1}`, ms)
     const item = this.items[index]
@@ -24,7 +24,7 @@ export class Inbox<Item> {
     return item
   }
 
-  /** Until what came is as wanted. */
+  /** Waits until the received items are as wanted. */
   async until(
     isThere: (items: readonly Item[]) => boolean,
     what: string,

@@ -1,5 +1,5 @@
-// What a host beyond the node gets that asks it for names: at the address where clients ask, at the node's own, at the
-// port where a transparent listener is, over UDP and TCP.
+// A host beyond the node asks for names over UDP and TCP, and checks the replies: at the address where clients ask, at the node's own
+// address, and at the port of a transparent listener.
 
 import assert from 'node:assert/strict'
 import { TcpClient, UdpClient, type Asked } from './clients.ts'
@@ -9,7 +9,7 @@ import { DNS_4 } from '../../support/labs/lab-pod.ts'
 import { mkMessage, opt, QUERY_FLAGS, type MkMessage } from '../../support/messages.ts'
 
 const NODE = '192.0.2.1'
-/** Where a host outside reaches the listener itself. */
+/** Where a host outside can reach the listener itself. */
 const REACHED: Readonly<Record<Mode, Asked>> = {
   explicit: { address: '10.20.1.1', port: 53 },
   tproxy: { address: NODE, port: 10_053 },
@@ -41,6 +41,6 @@ export async function askedFromOutside(world: World): Promise<void> {
     tcp?.close()
   }
   const refusal = Buffer.from(localAnswer(query, { rcode: 5, ede: 18 })).toString('hex')
-  for (const each of got) assert.equal(each.toString('hex'), refusal, 'nothing but a refusal')
-  assert.deepEqual(world.upstream.asked(name).items, [], 'nothing was forwarded')
+  for (const each of got) assert.equal(each.toString('hex'), refusal, 'only a refusal')
+  assert.deepEqual(world.upstream.asked(name).items, [], 'no query was forwarded')
 }

@@ -1,5 +1,4 @@
-// What namegate answers by itself, octet by octet, from the query as it was built: the expectation of docs/spec/semantics 4, made
-// without anything of src.
+// Makes namegate's local answers octet by octet from the query: the expectation of docs/spec/semantics 4, without any code of src.
 
 import assert from 'node:assert/strict'
 import {
@@ -38,9 +37,9 @@ export interface LocalAnswer {
   readonly rcode: number
   readonly ede?: number
   readonly text?: string
-  /** Whether the question comes back; default: when there is exactly one. */
+  /** Whether the answer has the question. Default: when there is exactly one. */
   readonly question?: boolean
-  /** Whether an OPT comes back; default: when there is one in the query. */
+  /** Whether the answer has an OPT. Default: when the query has one. */
   readonly opt?: boolean
 }
 
@@ -78,7 +77,7 @@ function ownOpt(
   })
 }
 
-/** The same octets under another id. */
+/** The same octets with another id. */
 export function withId(octets: Uint8Array, id: number): Buffer {
   const copy = Buffer.from(octets)
   if (copy.length >= 2) copy.writeUInt16BE(id, 0)
@@ -93,7 +92,7 @@ export function rcodeOf(octets: Uint8Array): number {
   return (octets[3] ?? 255) & 15
 }
 
-/** The first Extended DNS Error of an answer without records but for its OPT; -1 without one. */
+/** The first Extended DNS Error of an answer whose only record is its OPT; -1 without one. */
 export function edeOf(octets: Uint8Array): number {
   const at = Buffer.from(octets).lastIndexOf(Buffer.from([0, EDE, 0]))
   return at < 12 ? -1 : Buffer.from(octets).readUInt16BE(at + 4)

@@ -1,5 +1,5 @@
-// The server behind namegate, as scripted as a test wants it: what comes is kept by question name, and answered by
-// what was registered for that name, else with one A record. It can also send from another address or port.
+// The scripted server behind namegate. It keeps queries by question name. It answers with the handler of the name, or otherwise with one A
+// record. It can also send from another address or port.
 
 import { Inbox } from './inbox.ts'
 import type { Agent } from './agent-client.ts'
@@ -16,29 +16,29 @@ import {
 
 export type Transport = 'udp' | 'tcp'
 
-/** A query as it came. */
+/** A query as it arrived. */
 export interface AskedQuery {
   readonly octets: Buffer
   readonly id: number
-  /** The first question, case as it came; the root when there is none. */
+  /** The first question in its own case. The root if there is none. */
   readonly question: MkQuestion
   readonly transport: Transport
-  /** The proxy's, from where it asks. */
+  /** The proxy's source port. */
   readonly port: number
   readonly connection: number
-  /** Sends octets the way the query came. */
+  /** Sends octets back by the way of the query. */
   readonly send: (octets: Uint8Array) => void
 }
 
 export type Handler = (asked: AskedQuery) => void
 
-/** 'address': not the server's address; 'port': not its port. */
+/** 'address': from another address than the server's; 'port': from another port. */
 export type Forged = 'address' | 'port' | 'none'
 
 export interface Place {
   readonly address: string
   readonly other: string
-  /** Where the proxy asks from. */
+  /** The proxy's source address. */
   readonly proxy: string
 }
 
@@ -48,7 +48,7 @@ const DNS_PORT = 53
 export class ScriptedUpstream {
   /** Every query, in order. */
   readonly queries = new Inbox<AskedQuery>('query at the upstream')
-  /** Connections that were accepted, and those that closed. */
+  /** The numbers of accepted and of closed connections. */
   readonly accepted = new Inbox<number>('connection at the upstream')
   readonly #agent: Agent
   readonly #place: Place
@@ -80,12 +80,12 @@ export class ScriptedUpstream {
     return upstream
   }
 
-  /** What becomes of queries for the name from now on. */
+  /** Sets the handler of the name from now on. */
   on(name: readonly string[], handler: Handler): void {
     this.#handlers.set(keyOf(name), handler)
   }
 
-  /** Queries for the name, whatever its case. */
+  /** Queries for the name in any case. */
   asked(name: readonly string[]): Inbox<AskedQuery> {
     const key = keyOf(name)
     const known = this.#byName.get(key) ?? new Inbox<AskedQuery>(`query for ${name.join('.')}`)
@@ -93,14 +93,14 @@ export class ScriptedUpstream {
     return known
   }
 
-  /** A datagram towards the socket that a query came from. */
+  /** Sends a datagram to the socket from which a query came. */
   sendUdp(octets: Uint8Array, port: number, forged: Forged = 'none'): void {
     const hex = Buffer.from(octets).toString('hex')
     const n = this.#sockets[forged]
     this.#agent.do({ op: 'send', n, to: this.#place.proxy, port, hex })
   }
 
-  /** The message under all ids `step` apart but its own; resolves when they are sent. */
+  /** Sends the message with all ids `step` apart except its own. Resolves after the last one. */
   async flood(octets: Uint8Array, port: number, forged: Forged, step: number): Promise<void> {
     const message = Buffer.from(octets)
     const n = this.#sockets[forged]
@@ -112,18 +112,18 @@ export class ScriptedUpstream {
     await this.#floods.until(isDone, 'its end', 60_000)
   }
 
-  /** Ends a connection that a query came on. */
+  /** Ends the connection of a query. */
   hangUp(connection: number): void {
     this.#agent.do({ op: 'destroy', n: connection })
   }
 
-  /** The server is gone: its ports are closed when this returns. */
+  /** Stops the server. Its ports are closed on return. */
   async close(): Promise<void> {
     for (const n of [...Object.values(this.#sockets), this.#listener]) {
       this.#agent.do({ op: 'destroy', n })
     }
     for (const n of this.accepted.items) this.hangUp(n)
-    // The agent does one thing after the other, so what it answers now comes behind all of that.
+    // The agent works through commands in order, so this answer comes after all earlier ones.
     await this.#agent.open(
       (n) => ({ op: 'udp', n, address: this.#place.address, port: 0 }),
       () => undefined,
@@ -178,7 +178,7 @@ export class ScriptedUpstream {
   }
 }
 
-/** NOERROR to the query as it came; `change` changes anything. */
+/** NOERROR to the query. `change` can replace any part. */
 export function answerTo(asked: AskedQuery, change: MkMessage = {}): Uint8Array {
   const { id, question } = asked
   return mkMessage({ id, flags: ANSWER_FLAGS, questions: [question], ...change })
@@ -192,7 +192,7 @@ function keyOf(name: readonly string[]): string {
   return JSON.stringify(name.map((label) => label.toLowerCase()))
 }
 
-/** The first question, read without pointers; whatever cannot be read is the root. */
+/** The first question, read without pointers. An unreadable one is the root. */
 function readQuestion(octets: Buffer): MkQuestion {
   const labels: string[] = []
   let at = 12

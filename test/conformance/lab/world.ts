@@ -2,8 +2,8 @@
 //
 //   clients (pod1; in mode redirect the node itself) - node with namegate - 192.0.2.53, the server
 //
-// Clients ask the gateway in explicit mode, and 10.96.0.10, which exists nowhere, in the others. Every client address
-// is an endpoint under the same policy, but for `any`, which may ask everything, and `unknown`, which is none.
+// Clients ask the gateway in explicit mode. In the others they ask 10.96.0.10, which no host has. Every client address is an endpoint
+// under the same policy, except `any`, which can ask everything, and `unknown`, which is no endpoint.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent } from './agent-client.ts'
@@ -18,11 +18,11 @@ import { DNS_4, OTHER_DNS_4, podLab, type PodLab } from '../../support/labs/lab-
 export const MODES = ['explicit', 'tproxy', 'redirect'] as const
 export type Mode = (typeof MODES)[number]
 
-/** What policy lets the clients ask, and what it does not; each name of a test is below one of them. */
+/** Names that policy lets clients ask, and names that it does not. Each name of a test is below one of them. */
 export const ALLOWED = ['ok', 'test'] as const
 export const REFUSED = ['no', 'test'] as const
 export const SELECTOR = '**.ok.test'
-/** What the clients may ask over that transport alone. */
+/** Names that clients can ask only over that transport. */
 export const ONE_TRANSPORT: Readonly<Record<Transport, readonly string[]>> = {
   udp: ['udp', 'test'],
   tcp: ['tcp', 'test'],
@@ -46,7 +46,7 @@ export const PROTECTED = [
   'fd00:66::/32',
 ] as const
 
-/** Clients that tests share, and those that one test has for itself, because it fills their bounds. */
+/** The number of shared clients. Other clients belong to one test each, because the test fills their bounds. */
 const SHARED_CLIENTS = 12
 const OWN_CLIENTS = [
   'many',
@@ -74,7 +74,7 @@ const LISTENERS: Readonly<Record<Mode, string>> = {
 
 export class World {
   readonly mode: Mode
-  /** Where clients ask. */
+  /** The address that clients ask. */
   readonly asked: Asked
   readonly lab: PodLab
   readonly folder: DaemonFolder
@@ -147,7 +147,7 @@ export class World {
     this.folder.remove()
   }
 
-  /** A name that nobody else has. */
+  /** A name that no other test has. */
   name(under: readonly string[] = ALLOWED): readonly string[] {
     return [`n${++this.#names}`, ...under]
   }
@@ -158,7 +158,7 @@ export class World {
     return `198.18.${n >> 8}.${n & 255}`
   }
 
-  /** The address of a client; undefined: any of the shared ones. */
+  /** The address of a client. Undefined: any of the shared ones. */
   clientAddress(name?: OwnClient): string {
     const wanted = name ?? `c${this.#turn++ % SHARED_CLIENTS}`
     const address = addressesOf(this.mode)[wanted]
@@ -174,7 +174,7 @@ export class World {
     return await TcpClient.open(this.clients, this.clientAddress(client), this.asked)
   }
 
-  /** Sends one message and gives the first that comes back. */
+  /** Sends one message and returns the first reply. */
   async ask(transport: Transport, octets: Uint8Array, client?: OwnClient): Promise<Buffer> {
     const end = transport === 'udp' ? await this.udp(client) : await this.tcp(client)
     try {
@@ -186,20 +186,20 @@ export class World {
     }
   }
 
-  /** What the admin API says under a path. */
+  /** The response of the admin API to a path. */
   async admin(path: string): Promise<unknown> {
     const answer = await http({ socketPath: this.folder.in('admin.sock') }, path)
     return JSON.parse(answer.text)
   }
 
-  /** Labels that answers gave to an address. */
+  /** Labels of an address that come from answers. */
   async labelsOf(address: string): Promise<readonly string[]> {
     const rows = (await this.admin('/v1/ipcache')) as { prefix: string; labels: string[] }[]
     const found = rows.find(({ prefix }) => prefix === `${address}/32`)
     return (found?.labels ?? []).filter((label) => label.startsWith('fqdn:'))
   }
 
-  /** Runs `act` and gives by how many octets the daemon's resident memory had grown at its highest, from before. */
+  /** Runs `act`. Returns how many octets the daemon's resident memory grew at its peak. */
   async memoryGrownIn(act: () => Promise<void>): Promise<number> {
     const file = (name: string): string => `/proc/${this.daemon.pid}/${name}`
     const read = (key: string): number =>
@@ -220,7 +220,7 @@ export class World {
     return stdout
   }
 
-  /** The sum of a counter over its labels that have all of these texts in them. */
+  /** The sum of a counter over its series whose labels contain all of these texts. */
   async counter(name: string, ...having: readonly string[]): Promise<number> {
     const lines = (await this.metrics()).split('\n')
     return lines
@@ -229,7 +229,7 @@ export class World {
   }
 }
 
-/** By client. */
+/** Addresses by client. */
 function addressesOf(mode: Mode): Readonly<Record<string, string>> {
   const base = mode === 'redirect' ? '10.21.0' : '10.20.1'
   const shared = Array.from({ length: SHARED_CLIENTS }, (_, i) => `c${i}`)
@@ -239,7 +239,7 @@ function addressesOf(mode: Mode): Readonly<Record<string, string>> {
 
 function mkFolder(mode: Mode): DaemonFolder {
   const { [UNKNOWN]: _, ...known } = addressesOf(mode)
-  // What `any` asks has no selector: the labels of the others' names are the others' selector alone.
+  // The rule of `any` has no selector, so the labels of the other clients' names come only from their selector.
   const everything = policyText('any', ['*'], { app: ANY }).replace(/^.*toFQDNs.*\n/m, '')
   const own = policyText('app', [SELECTOR], { app: 'app' })
   return new DaemonFolder({

@@ -1,5 +1,5 @@
-// docs/spec/correctness 2: the attacks that take a script of their own, those that other tests prove, and the one that nothing here
-// can have. Rows in the order of their ids.
+// docs/spec/correctness 2: the attacks with a script of their own, those that other tests prove, and one that is impossible here. The rows
+// are in the order of their ids.
 
 import { A7 } from './teaching.ts'
 import { FORGERY } from './forgery.ts'
@@ -26,31 +26,31 @@ export const ATTACKS: readonly Row[] = [
     kind: 'left-out',
     id: 'A8',
     what: 'an answer from the server of one zone about another',
-    reason: 'there are no servers by zone: every configured server is asked everything',
+    reason: 'there are no servers by zone: every configured server gets every query',
   },
   {
     kind: 'script',
     id: 'A9',
-    what: 'odd octets in labels: policy by labels, octets as they were, escaped where people read',
+    what: 'odd octets in labels: policy reads labels, octets stay unchanged, texts for people escape them',
     run: hostileNames,
   },
   {
     kind: 'script',
     id: 'A10',
-    what: 'clients with one id and one port, answers in reverse: each gets its own, in its own case',
+    what: 'clients with one id and one port, answers in reverse order: each gets its own answer, in its own case',
     run: idsOfOthers,
   },
   {
     kind: 'script',
     id: 'A11',
-    what: 'a client that fills its share of a silent server is shed with an answer, then has its whole share again',
+    what: 'a client that fills its share at a silent server gets refusals, and later its whole share again',
     run: shed,
     alone: 'quiet',
   },
   {
     kind: 'tests',
     id: 'A11',
-    what: '70,000 queries to a silent server: the bound in all, in memory too, and all of it free afterwards',
+    what: '70,000 queries to a silent server: the bound of all queries and of memory holds, and all is free afterwards',
     tests: [
       [
         'test/proxy/messages/in-flight.test.ts',
@@ -63,7 +63,7 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A14',
-    what: '5,000 queries, all answered at once: too late nothing of it reaches the client, in time its share at most',
+    what: '5,000 queries, all answered at once: late answers do not reach the client; of answers in time at most its share does',
     run: lateFlood,
     alone: 'quiet',
   },
@@ -71,13 +71,13 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A16',
-    what: 'addresses that no name may open, private, of pods and of the API server among them, pass and get no label',
+    what: 'addresses that no name can open, such as private ones, those of pods and of the API server, pass and get no label',
     run: guarded,
   },
   {
     kind: 'tests',
     id: 'A16',
-    what: 'with dns.guard: strip they do not even leave, as records or as hints',
+    what: 'with dns.guard: strip they leave neither as records nor as hints',
     tests: [
       [SCENARIOS, 'guard-strip.scn'],
       ['test/property/strip-mutation.test.ts', 'leaves what the model leaves'],
@@ -94,21 +94,21 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A19',
-    what: 'every prefix of an answer: not taken without its question, SERVFAIL and EDE 24 with it',
+    what: 'every prefix of an answer: ignored without its question, SERVFAIL and EDE 24 with it',
     run: prefixesOfAnswers,
   },
   ...of('A20'),
   {
     kind: 'script',
     id: 'A21',
-    what: 'octets one by one on every connection that a client may have: closed in time, with little memory',
+    what: 'single octets on every connection that a client can have: closed in time, with little memory',
     run: slowloris,
     alone: 'quiet',
   },
   {
     kind: 'script',
     id: 'A21',
-    what: 'a client that never reads holds up nobody, and its answers take little memory',
+    what: 'a client that never reads does not delay others, and its answers take little memory',
     run: neverRead,
     alone: 'quiet',
   },
@@ -121,7 +121,7 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A22',
-    what: '200,000 refused queries in one go on one connection are all answered, with little memory',
+    what: '200,000 refused queries in one write on one connection are all answered, with little memory',
     run: pipelinedRefusals,
     alone: 'quiet',
   },
@@ -129,13 +129,13 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A23',
-    what: 'at most one answer a query, however often the server answers; nothing to less than 12 octets',
+    what: 'at most one answer per query, however often the server answers; no answer to less than 12 octets',
     run: oneAnswerEach,
   },
   {
     kind: 'tests',
     id: 'A23',
-    what: 'source port 0, broadcast and multicast sources: nothing',
+    what: 'source port 0, broadcast and multicast sources: no answer',
     tests: [
       ['test/proxy/messages/address-book.test.ts', 'AddressBook tells hosts from broadcast'],
       ['test/proxy/sockets/udp.test.ts', 'UdpListener says nothing to replies and scraps'],
@@ -144,18 +144,19 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A24',
-    what: 'a query under another endpoint’s address reaches nobody and teaches nothing',
-    note: 'in explicit mode the kernel’s reverse path (rp_filter) stands in for the interface',
+    what: 'a query from another endpoint’s address is not forwarded and teaches nothing',
+    note: 'in explicit mode the kernel’s reverse path (rp_filter) replaces the check of the interface',
     run: spoofed,
     only: {
       modes: ['explicit', 'tproxy'],
-      reason: 'mode redirect has one network namespace, in which an address is nobody else’s',
+      reason:
+        'mode redirect has one network namespace, in which all addresses belong to one endpoint',
     },
   },
   {
     kind: 'tests',
     id: 'A24',
-    what: 'the interface of a query must be its endpoint’s; the datapath checks sources of everything else',
+    what: 'the interface of a query must be its endpoint’s; the datapath checks sources of all other packets',
     tests: [
       ['test/kernel/policy/attribution.test.ts', ''],
       [
@@ -167,7 +168,7 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'tests',
     id: 'A25',
-    what: 'what one learned opens for another only what its own policy selects, or nothing',
+    what: 'what one endpoint learned opens for another only what the other’s policy selects, or nothing',
     tests: [
       [SCENARIOS, 'learned-by-another.scn'],
       [SCENARIOS, 'learning-endpoint.scn'],
@@ -179,7 +180,7 @@ export const ATTACKS: readonly Row[] = [
     kind: 'tests',
     id: 'A26',
     what: 'TTLs outlive no policy',
-    note: 'the rows of L1 to L3 are the wire’s part',
+    note: 'the rows of L1 to L3 test the same over the wire',
     tests: [
       [SCENARIOS, 'ttl-games.scn'],
       [SCENARIOS, 'selector-later.scn'],
@@ -198,7 +199,7 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'tests',
     id: 'A28',
-    what: 'a flood of addresses or identities meets its bound, and opens less, never more',
+    what: 'a flood of addresses or identities reaches its bound, and opens less, never more',
     tests: [
       [SCENARIOS, 'address-bound.scn'],
       [SCENARIOS, 'dynamic-identities.scn'],
@@ -207,20 +208,20 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'tests',
     id: 'A28',
-    what: 'at a bound the least useful address goes: first of the endpoint that reached its own, in all of the one that has most',
+    what: 'eviction removes the least useful address: at an endpoint’s bound from that endpoint, at the bound of all from the largest one',
     tests: [['test/names/eviction/eviction.test.ts', '']],
   },
   {
     kind: 'tests',
     id: 'A29',
-    what: 'a label says which selector; what it opens is the endpoint’s own policy',
+    what: 'a label names a selector; the endpoint’s own policy decides what it opens',
     tests: [[SCENARIOS, 'overlapping-selectors.scn']],
   },
   ...of('A30'),
   {
     kind: 'tests',
     id: 'A31',
-    what: 'metrics have no label that a name makes',
+    what: 'no label of a metric comes from a name',
     note: 'the row of A9 reads /metrics and the log after hostile names',
     tests: [['test/daemon/metrics.test.ts', '']],
   },
@@ -234,7 +235,7 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A33',
-    what: 'a name that policy permits over one transport is refused over the other',
+    what: 'a name that policy permits only over one transport is refused over the other',
     run: otherTransport,
   },
 ]

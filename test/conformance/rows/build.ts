@@ -1,4 +1,4 @@
-// Builders that rows share: queries, answers of a given size, options.
+// Builders for several rows: queries, answers of a given size, options.
 
 import { withId } from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'
@@ -38,7 +38,7 @@ export function askOpt(
   return ask(name, { additionals: [opt(edns)], ...change })
 }
 
-/** The answer with the exchange's own address; `change` changes anything. */
+/** The answer with the exchange's own address. `change` can replace any part. */
 export function own(asking: Asking, change: MkMessage = {}): Uint8Array {
   return answerTo(asking, { answers: [ownRecord(asking)], ...change })
 }
@@ -47,7 +47,7 @@ export function ownRecord({ question, address }: Asking, ttl?: number): MkRecord
   return a(question.name, address, ttl)
 }
 
-/** An answer of exactly so many octets, filled up with one TXT record. */
+/** An answer of exactly so many octets, padded with one TXT record. */
 export function sized(asking: Asking, octets: number, additionals: readonly MkRecord[] = []) {
   const filled = (size: number): Uint8Array => {
     const data = new Uint8Array(size).fill(0x61)
@@ -58,12 +58,12 @@ export function sized(asking: Asking, octets: number, additionals: readonly MkRe
   return filled(octets - filled(0).length)
 }
 
-/** Options one behind the other. */
+/** Options one after the other. */
 export function options(...list: readonly (readonly [code: number, size: number])[]): Uint8Array {
   return concat(...list.map(([code, size]) => option(code, new Uint8Array(size).fill(0x5a))))
 }
 
-/** Header, question and OPT with TC: what is left of an answer that is too long for a UDP client. */
+/** Header, question and OPT with TC: the answer to a UDP client for which the true answer is too long. */
 export function truncated(query: MkMessage, flags: number, edns?: MkOpt): Uint8Array {
   return mkMessage({
     id: query.id ?? 0,
@@ -73,12 +73,12 @@ export function truncated(query: MkMessage, flags: number, edns?: MkOpt): Uint8A
   })
 }
 
-/** Octets that are no name and no text. */
+/** Octets that are neither a name nor text. */
 export function bytes(count: number): Uint8Array {
   return Uint8Array.from({ length: count }, (_, i) => (i * 37) & 255)
 }
 
-/** Over UDP an answer under another id, over TCP the right one. */
+/** Over UDP an answer with another id, over TCP the right one. */
 export function mismatchThen(asking: Asking, right: () => Uint8Array): readonly Uint8Array[] {
   return asking.transport === 'udp' ? [withId(own(asking), asking.id ^ 1)] : [right()]
 }

@@ -14,7 +14,7 @@ export const RFC_7873: readonly Row[] = [
   ...LEGAL.map((size): Row => ({
     kind: 'exchange',
     id: 'C1',
-    what: `a cookie of ${size} octets passes, and the server’s too`,
+    what: `a cookie of ${size} octets passes, and so does the server’s`,
     query: (name) => askOpt(name, { options: options([COOKIE, size]) }),
     answer: (asking) => [own(asking, { additionals: [opt({ options: options([COOKIE, 24]) })] })],
     allowed: 'passes',
@@ -31,8 +31,8 @@ export const RFC_7873: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'C3',
-    what: 'a refusal to a client that has a server cookie comes, without a cookie',
-    note: 'a refusal has no cookie: namegate is not the server that the client has one from',
+    what: 'a client with a server cookie gets refusals, without a cookie',
+    note: 'the cookie is another server’s, so namegate cannot put one in a refusal',
     query: (name) => askOpt(name, { options: options([COOKIE, 24]) }),
     answer: (asking) => [own(asking, { additionals: [opt({ options: options([COOKIE, 24]) })] })],
     allowed: 'passes',
@@ -40,7 +40,7 @@ export const RFC_7873: readonly Row[] = [
   {
     kind: 'script',
     id: 'C3',
-    what: 'dig +cookie for an allowed name twice, then for a refused one: no time-out',
+    what: 'dig +cookie for an allowed name twice, then for a refused one: no timeout',
     run: async (world) => {
       const host = world.mode === 'redirect' ? world.lab.node : world.lab.pods[0]?.host
       assert.ok(host)

@@ -1,4 +1,4 @@
-// docs/spec/correctness 2: many queries at a time, of one client and of several (A10, A11, A14, A23, A32).
+// docs/spec/correctness 2: many queries at a time, from one client and from several (A10, A11, A14, A23, A32).
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,15 +16,15 @@ import { ask, askOpt, TXT } from './build.ts'
 import { a, mkMessage } from '../../support/messages.ts'
 
 const TOO_MANY = 40
-/** Sent before the proxy is seen to have taken them: no kernel buffer is too small for so many. */
+/** Queries that can be unread by the proxy before the next one is sent. Every kernel buffer has room for so many. */
 const UNSEEN = 20
-/** What A14 asks in one go. */
+/** The number of queries that A14 sends at once. */
 const BOMB = 5000
 const PATIENCE_MS = 30_000
 const TWINS: readonly OwnClient[] = ['twin0', 'twin1', 'twin2', 'twin3']
 const TWIN_PORT = 5353
 
-/** Names that the server never answers, asked by one client over UDP, one id each. */
+/** Asks names that the server never answers, as one client over UDP, with one id each. */
 async function askSilent(
   world: World,
   client: OwnClient,
@@ -57,12 +57,12 @@ export async function shed(world: World, tries = 3): Promise<void> {
   udp.close()
   await recovered(world)
   if (shedCount === TOO_MANY) return
-  // Sending took longer than a query may, so that there was room again for the last ones.
+  // Sending took longer than the timeout of a query, so the last ones found room again.
   assert.ok(tries > 1, `${shedCount} were over the bound`)
   await shed(world, tries - 1)
 }
 
-/** The client has its whole share again: so many queries reach the server before the first is answered, and all are. */
+/** The client has its whole share again: so many queries reach the server before the first answer, and all get answers. */
 async function recovered(world: World): Promise<void> {
   const held: AskedQuery[] = []
   const answered = new Set<string>()
@@ -81,13 +81,13 @@ async function recovered(world: World): Promise<void> {
   assert.deepEqual(
     answers.filter((each) => rcodeOf(each) !== 0),
     [],
-    'all are answered',
+    'every query has an answer',
   )
-  assert.equal(await world.counter('namegate_upstream_queries_in_flight'), 0, 'none is left')
+  assert.equal(await world.counter('namegate_upstream_queries_in_flight'), 0, 'no query is left')
   udp.close()
 }
 
-/** The end of a local answer with that Extended DNS Error. */
+/** The end of a local answer with this Extended DNS Error. */
 function sayings(text: string, ede: number): string {
   const whole = localAnswer(askOpt(['x']), { rcode: SERVFAIL, ede, text })
   const additional = Buffer.from(whole).subarray(-(17 + text.length))
@@ -97,15 +97,15 @@ function sayings(text: string, ede: number): string {
 async function answersTo(udp: UdpClient, count: number): Promise<readonly Buffer[]> {
   await udp.inbox.until((items) => items.length >= count, `${count} answers`, PATIENCE_MS)
   const answers = udp.inbox.items.map(({ octets }) => octets)
-  assert.equal(answers.length, count, 'one answer each')
-  assert.equal(new Set(answers.map((each) => each.readUInt16BE(0))).size, count, 'each id once')
+  assert.equal(answers.length, count, 'one answer per query')
+  assert.equal(new Set(answers.map((each) => each.readUInt16BE(0))).size, count, 'every id once')
   return answers
 }
 
 const octetsOf = (messages: readonly Uint8Array[]): number =>
   messages.reduce((sum, { length }) => sum + length, 0)
 
-/** A server that holds what it is asked lets go of everything at once: what of it reaches the client (DNSBomb). */
+/** A server holds all queries and answers them at once. Counts the answers that reach the client (DNSBomb). */
 export async function lateFlood(world: World): Promise<void> {
   const held: AskedQuery[] = []
   const dropped = async (): Promise<number> =>
@@ -113,12 +113,12 @@ export async function lateFlood(world: World): Promise<void> {
   const udp = await askSilent(world, 'storm', BOMB, (asked) => void held.push(asked))
   const answers = await answersTo(udp, BOMB)
   assert.ok(answers.every((each) => rcodeOf(each) === SERVFAIL))
-  // What they cost is in proportion to what was asked, however large the answers are that wait.
+  // The size of the refusals is in proportion to the queries, however large the answers that wait.
   const asked = BOMB * mkMessage(askOpt(world.name())).length
   assert.ok(octetsOf(answers) < 2 * asked, `${octetsOf(answers)} octets for ${asked}`)
   const before = await dropped()
   for (let i = 0; i < BOMB; i++) sendLarge(held[i % held.length])
-  // A query whose answer passes behind them shows that they were dealt with.
+  // A later query whose answer passes shows that they were handled.
   const got = await world.ask('udp', mkMessage(ask(world.name())), 'storm')
   assert.equal(rcodeOf(got), 0)
   assert.ok((await dropped()) > before, 'counted')
@@ -128,7 +128,7 @@ export async function lateFlood(world: World): Promise<void> {
   await pulse(world)
 }
 
-/** What is let go in time is one client's share of answers at the most, however many it asked for. */
+/** At most one client's share of answers arrives in time, however many queries it sent. */
 async function pulse(world: World): Promise<void> {
   const held: AskedQuery[] = []
   const count = 10 * IN_FLIGHT_PER_CLIENT
@@ -142,7 +142,7 @@ async function pulse(world: World): Promise<void> {
 }
 
 function sendLarge(asked: AskedQuery | undefined): void {
-  if (asked === undefined) throw new Error('nothing was asked')
+  if (asked === undefined) throw new Error('the server has no query')
   const { name } = asked.question
   const data = new Uint8Array(1000).fill(0x20)
   const answers = [a(name, '198.19.0.14'), { owner: name, type: TXT, data }]
@@ -192,10 +192,14 @@ export async function idsOfOthers(world: World): Promise<void> {
   for (const [i, octets] of answers.entries()) {
     const asked = messages[i] ?? new Uint8Array(0)
     assert.equal(octets.readUInt16BE(0), 0x0bad)
-    assertSame(octets.subarray(12, asked.length), asked.subarray(12), 'its own question and case')
+    assertSame(
+      octets.subarray(12, asked.length),
+      asked.subarray(12),
+      'the client’s own question and case',
+    )
   }
   const ttls = answers.map((octets) => octets.readUInt32BE(octets.length - 10))
-  assert.equal(new Set(ttls).size, ttls.length, 'each its own answer')
+  assert.equal(new Set(ttls).size, ttls.length, 'every client gets its own answer')
   for (const client of clients) client.close()
 }
 

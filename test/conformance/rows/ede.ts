@@ -20,7 +20,7 @@ export const RFC_8914: readonly Row[] = [
   ...(['ask', 'askOpt'] as const).map((form): Row => ({
     kind: 'exchange',
     id: '1.11',
-    what: `an unknown client: REFUSED${form === 'askOpt' ? ', 18 Prohibited' : ', without OPT no error in it'}`,
+    what: `an unknown client: REFUSED${form === 'askOpt' ? ', 18 Prohibited' : ', without OPT no extended error'}`,
     query: (name) => (form === 'askOpt' ? askOpt(name) : ask(name)),
     client: 'unknown',
     allowed: { rcode: 5, ede: 18 },
@@ -35,12 +35,12 @@ export const RFC_8914: readonly Row[] = [
   {
     kind: 'exchange',
     id: '1.11',
-    what: 'the server is silent: SERVFAIL, 22 No Reachable Authority, after three attempts at most',
+    what: 'the server is silent: SERVFAIL, 22 No Reachable Authority, after at most three attempts',
     query: (name) => askOpt(name),
     answer: () => [],
     allowed: ({ got, query, asked, transport }) => {
       assertSame(got, localAnswer(query, { rcode: SERVFAIL, ede: 22 }), 'SERVFAIL')
-      // A forged answer of another row may hit the id of this query: then it is asked over TCP once more.
+      // A forged answer of another row can have the id of this query. The query is then repeated once over TCP.
       const most = transport === 'udp' ? ATTEMPTS + 1 : ATTEMPTS
       const overOwn = asked.filter((each) => each.transport === transport)
       assert.ok(overOwn.length >= 1 && overOwn.length <= ATTEMPTS, `${overOwn.length} attempts`)
@@ -50,7 +50,7 @@ export const RFC_8914: readonly Row[] = [
   {
     kind: 'script',
     id: '1.11',
-    what: 'the server’s port is closed: SERVFAIL, 23 Network Error, and refusals go on',
+    what: 'the server’s port is closed: SERVFAIL, 23 Network Error, and refusals continue',
     alone: 'end',
     run: async (world) => {
       await world.upstream.close()
@@ -71,7 +71,7 @@ export const RFC_8914: readonly Row[] = [
   {
     kind: 'exchange',
     id: '1.11',
-    what: 'the answer cannot be read: SERVFAIL, 24 Invalid Data; without OPT no error in it',
+    what: 'the answer is unreadable: SERVFAIL, 24 Invalid Data; without OPT no extended error',
     query: (name) => ask(name),
     answer: (asking) => [own(asking, { trailing: Uint8Array.of(7) })],
     allowed: { rcode: SERVFAIL, ede: 24 },
@@ -80,7 +80,7 @@ export const RFC_8914: readonly Row[] = [
   {
     kind: 'tests',
     id: '1.11',
-    what: 'an answer that the datapath did not take, and one with an address that may not be opened: SERVFAIL, 0 and text',
+    what: 'an answer that the datapath refused, and one with a guarded address: SERVFAIL, 0 and text',
     tests: [
       ['test/scenarios/scenarios.test.ts', 'kernel-refuses-prefix.scn'],
       ['test/scenarios/scenarios.test.ts', 'degraded-servfail.scn'],
@@ -89,7 +89,7 @@ export const RFC_8914: readonly Row[] = [
   {
     kind: 'exchange',
     id: '1.11',
-    what: 'the server’s own errors pass, none is added',
+    what: 'the server’s own errors pass, and none is added',
     query: (name) => askOpt(name),
     answer: (asking) => [
       answerTo(asking, {
@@ -102,7 +102,7 @@ export const RFC_8914: readonly Row[] = [
   {
     kind: 'tests',
     id: '1.11',
-    what: 'a client that may not use this server: REFUSED, 18 Prohibited',
+    what: 'a client that cannot use this server: REFUSED, 18 Prohibited',
     tests: [
       [
         'test/kernel/intercept/original-destination.test.ts',

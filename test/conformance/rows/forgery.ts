@@ -1,4 +1,4 @@
-// docs/spec/correctness 2, A1-A6: forged answers, and messages that end the wait where they may not.
+// docs/spec/correctness 2, A1-A6: forged answers, and messages that could end the wait too early.
 
 import assert from 'node:assert/strict'
 import { assertSame, rcodeOf, SERVFAIL, withId } from '../lab/replies.ts'
@@ -11,14 +11,14 @@ import { a, ANSWER_FLAGS, mkMessage } from '../../support/messages.ts'
 const FALSE_ADDRESS = '198.19.66.7'
 const LATER_MS = 50
 const ALL_IDS = 1
-/** In the modes that differ in nothing towards the server. */
+/** The step of ids in modes that ask servers in the same way as explicit mode. */
 const SOME_IDS = 32
 
-/** What comes before the true answer, over both transports. */
+/** Messages before the true answer, over both transports. */
 const JUNK: readonly (readonly [what: string, make: (asked: AskedQuery) => Uint8Array])[] = [
-  ['nothing at all', () => new Uint8Array(0)],
+  ['no octets', () => new Uint8Array(0)],
   ['one octet', (asked) => withId(answerTo(asked), asked.id).subarray(0, 1)],
-  ['the id alone', (asked) => withId(answerTo(asked), asked.id).subarray(0, 2)],
+  ['only the id', (asked) => withId(answerTo(asked), asked.id).subarray(0, 2)],
   ['11 octets', (asked) => withId(answerTo(asked), asked.id).subarray(0, 11)],
   ['half a question', (asked) => withId(answerTo(asked), asked.id).subarray(0, 15)],
   ['the query itself, QR=0', (asked) => asked.octets],
@@ -31,7 +31,7 @@ const JUNK: readonly (readonly [what: string, make: (asked: AskedQuery) => Uint8
     (asked) => answerTo(asked, { questions: [{ name: { raw: Uint8Array.of(0xc0, 12) } }] }),
   ],
   [
-    'TC under another id',
+    'TC with another id',
     (asked) => answerTo(asked, { id: asked.id ^ 1, flags: ANSWER_FLAGS | 0x0200 }),
   ],
 ]
@@ -40,8 +40,8 @@ export const FORGERY: readonly Row[] = [
   {
     kind: 'script',
     id: 'A1',
-    what: 'a flood of forged answers to a query whose port is known: none is taken, the true one comes',
-    note: 'all 65,536 ids in explicit mode if they fit into the time of a query, every 32nd in the others, which ask servers the same way',
+    what: 'a flood of forged answers to a query whose port is known: none is accepted, the true one arrives',
+    note: 'explicit mode tries all 65,536 ids if they fit into the time of a query; the others ask servers the same way, and try every 32nd',
     run: async (world) => {
       const step = world.mode === 'explicit' ? ALL_IDS : SOME_IDS
       await flooded(world, step, 'address')
@@ -52,7 +52,7 @@ export const FORGERY: readonly Row[] = [
   {
     kind: 'tests',
     id: 'A2',
-    what: 'a socket is renewed after 10,000 queries or 60 s, and drawn at random for whoever asks',
+    what: 'a socket is renewed after 10,000 queries or 60 s, and drawn at random for each query',
     tests: [
       [
         'test/proxy/upstream/upstream.test.ts',
@@ -64,7 +64,7 @@ export const FORGERY: readonly Row[] = [
   {
     kind: 'script',
     id: 'A3',
-    what: 'every socket towards the server is connected to it',
+    what: 'every socket to the server is connected to it',
     run: async (world) => {
       await world.ask('udp', mkMessage(ask(world.name())))
       const { stdout } = await world.lab.node.run('ss', ['-Huan'])
@@ -77,7 +77,7 @@ export const FORGERY: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'A4',
-    what: 'after another id over UDP the query is asked over TCP, once, and that answer counts',
+    what: 'after an answer with another id over UDP, the query is repeated once over TCP, and that answer counts',
     query: (name) => ask(name),
     answer: (asking) =>
       asking.transport === 'udp' ? [withId(own(asking), asking.id ^ 0xff)] : [own(asking)],
@@ -98,7 +98,7 @@ export const FORGERY: readonly Row[] = [
   ...(['name', 'type', 'class'] as const).map((part): Row => ({
     kind: 'exchange',
     id: 'A6',
-    what: `the answer to another question (${part}) is not taken`,
+    what: `the answer to another question (${part}) is ignored`,
     query: (name) => ask(name),
     answer: (asking) => {
       const { question } = asking
@@ -116,7 +116,7 @@ export const FORGERY: readonly Row[] = [
     allowed: ({ got, answered, query }) => {
       const wanted = answered.map((each) => withId(each, query.id ?? 0).toString('hex'))
       const rights = wanted.filter((_, i) => i % 2 === 1)
-      assert.ok(rights.includes(Buffer.from(got).toString('hex')), 'the true one')
+      assert.ok(rights.includes(Buffer.from(got).toString('hex')), 'the true answer')
     },
     teaches: true,
   })),
@@ -147,7 +147,7 @@ async function flooded(
   const { octets } = await client.inbox.at(0)
   client.close()
   if (rcodeOf(octets) === SERVFAIL) {
-    // On a busy machine the flood takes longer than a query may: less of it then.
+    // On a busy machine the flood takes longer than a query can, so the next one is shorter.
     assert.ok(step < SOME_IDS * 16, 'a query outlasts a short flood')
     return await flooded(world, step * 4, what)
   }
@@ -163,7 +163,7 @@ async function junkThenTrue(world: World, make: (asked: AskedQuery) => Uint8Arra
     const name = world.name()
     const address = world.address()
     world.upstream.on(name, (asked) => {
-      // What is asked over TCP because of the junk stays without an answer.
+      // Queries that are repeated over TCP because of the junk get no answer.
       if (asked.transport !== transport) return
       asked.send(make(asked))
       const right = answerTo(asked, { answers: [a(asked.question.name, address)] })

@@ -1,4 +1,4 @@
-// docs/spec/correctness 2: hostile names (A9, A31), guarded addresses (A16), cut messages (A19), forged sources (A24).
+// docs/spec/correctness 2: hostile names (A9, A31), guarded addresses (A16), truncated messages (A19), forged sources (A24).
 
 import assert from 'node:assert/strict'
 import { Agent } from '../lab/agent-client.ts'
@@ -39,7 +39,7 @@ export async function hostileNames(world: World): Promise<void> {
     const name = [label, ...world.name()]
     for (const transport of ['udp', 'tcp'] as const) {
       const message = mkMessage(ask(name, { id: 1 }))
-      // Not all of its labels fit the pattern's alphabet, so only a rule for everything lets it through.
+      // Some of its labels are outside of the pattern's alphabet, so only a rule for everything allows it.
       assert.equal(rcodeOf(await world.ask(transport, message)), 5, JSON.stringify(label))
       const got = await world.ask(transport, message, 'any')
       assert.equal(rcodeOf(got), 0, JSON.stringify(label))
@@ -48,22 +48,22 @@ export async function hostileNames(world: World): Promise<void> {
     const asked = world.upstream.asked(name).items
     assert.ok(asked.length >= 2)
     for (const { octets } of asked) {
-      assertSame(withId(octets, 1), mkMessage(ask(name, { id: 1 })), 'as the server got it')
+      assertSame(withId(octets, 1), mkMessage(ask(name, { id: 1 })), 'the query at the server')
     }
   }
-  // One label that reads like the allowed ones joined.
+  // One label whose text looks like the allowed labels joined.
   const joined = mkMessage(askOpt([`x.${ALLOWED.join('.')}`], {}, { id: 2 }))
   const [text] = [`x.${ALLOWED.join('.')}`]
   const expected = localAnswer(askOpt([text], {}, { id: 2 }), DENIED)
-  assertSame(await world.ask('udp', joined), expected, 'a dot inside a label is no border')
+  assertSame(await world.ask('udp', joined), expected, 'a dot inside a label separates nothing')
   readExposition(await world.metrics())
   const log = world.daemon.stdout + world.daemon.stderr
   for (const octet of ['\0', '\x1b', '\xff']) {
-    assert.ok(!log.includes(octet), 'the log has no octet of a name as it is')
+    assert.ok(!log.includes(octet), 'the log has no raw octet of a name')
   }
 }
 
-/** What policy permits over one transport it does not permit over the other. */
+/** A name that policy permits over one transport is refused over the other. */
 export async function otherTransport(world: World): Promise<void> {
   for (const [permitted, under] of Object.entries(ONE_TRANSPORT)) {
     const query = askOpt(world.name(under), {}, { id: 3 })
@@ -76,14 +76,14 @@ export async function otherTransport(world: World): Promise<void> {
   }
 }
 
-/** PROTECTED among them. */
+/** Contains PROTECTED. */
 const GUARDED_4 = [
   '127.0.0.1',
   '169.254.169.254',
   '0.0.0.0',
   '224.0.0.1',
   '255.255.255.255',
-  '192.0.2.1', // the node's own
+  '192.0.2.1', // of the node
   '10.0.0.1',
   '10.255.255.255',
   '172.16.0.1',
@@ -135,7 +135,8 @@ export async function guarded(world: World): Promise<void> {
   const labelled = rows
     .filter(({ labels }) => labels.some((label) => label.startsWith('fqdn:')))
     .map(({ prefix }) => prefix)
-  for (const prefix of labelled) assert.match(prefix, /^198\.1[89]\./, 'nothing else is labelled')
+  for (const prefix of labelled)
+    assert.match(prefix, /^198\.1[89]\./, 'no other address has a label')
   const after = await world.counter('namegate_', 'guarded')
   assert.ok(after >= before + records.length, `${after - before} were counted`)
 }
@@ -177,7 +178,7 @@ export async function prefixesOfAnswers(world: World): Promise<void> {
     })
     const got = await world.ask(transport, mkMessage(query))
     const questionEnd = mkMessage(ask(name)).length
-    if (size < questionEnd) assert.equal(rcodeOf(got), 0, `${size} octets: the next one counts`)
+    if (size < questionEnd) assert.equal(rcodeOf(got), 0, `${size} octets: the next answer counts`)
     else assertSame(got, localAnswer(query, { rcode: SERVFAIL, ede: 24 }), `${size} octets`)
     const labels = size < questionEnd ? [`fqdn:${SELECTOR}`] : []
     assert.deepEqual(await world.labelsOf(address), labels)
@@ -187,7 +188,7 @@ export async function prefixesOfAnswers(world: World): Promise<void> {
   }
 }
 
-/** The second pod sends under an address of the first; its own query behind it shows that the first was dealt with. */
+/** The second pod sends from an address of the first. Its own later query shows that the first one was handled. */
 export async function spoofed(world: World): Promise<void> {
   const [, other] = world.lab.pods
   assert.ok(other)
@@ -208,8 +209,8 @@ export async function spoofed(world: World): Promise<void> {
     const own = askOpt(world.name(), {}, { id: 9 })
     itself.send(mkMessage(own))
     const { octets } = await itself.inbox.at(0)
-    assertSame(octets, localAnswer(own, { rcode: 5, ede: 18 }), 'the other pod is no endpoint')
-    assert.deepEqual(world.upstream.asked(name).items, [], 'nothing was forwarded')
+    assertSame(octets, localAnswer(own, { rcode: 5, ede: 18 }), 'the second pod is no endpoint')
+    assert.deepEqual(world.upstream.asked(name).items, [], 'no query was forwarded')
     if (world.mode === 'tproxy') {
       const rules = outputIn(world.lab.node, 'nft', 'list', 'ruleset')
       assert.match(rules, /counter forged \{\s+packets [1-9]/, 'counted')

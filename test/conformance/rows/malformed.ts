@@ -1,4 +1,4 @@
-// docs/spec/correctness 1.1, P11: what cannot be read as DNS, from a client and from the server.
+// docs/spec/correctness 1.1, P11: messages that cannot be read as DNS, from a client and from the server.
 
 import { FORMERR, SERVFAIL } from '../lab/replies.ts'
 import { ask, askOpt, bytes, own } from './build.ts'
@@ -29,8 +29,8 @@ function malformedQueries(): readonly Row[] {
           ...wireName(name),
         ]),
     ],
-    ['a record that is missing', (name) => ask(name, { counts: [1, 1, 0, 0] })],
-    ['an octet behind the last record', (name) => ask(name, { trailing: Uint8Array.of(0) })],
+    ['a missing record', (name) => ask(name, { counts: [1, 1, 0, 0] })],
+    ['an octet after the last record', (name) => ask(name, { trailing: Uint8Array.of(0) })],
   ]
   return rows.map(([what, query]) => {
     const hasName = /missing|behind/.test(what)
@@ -52,7 +52,7 @@ function rawName(octets: readonly number[]) {
 function malformedAnswers(): readonly Row[] {
   const rows: readonly (readonly [what: string, change: (seen: Asking) => Uint8Array])[] = [
     ['trailing octets', (asking) => own(asking, { trailing: bytes(1) })],
-    ['a record that is missing', (asking) => own(asking, { counts: [1, 2, 0, 0] })],
+    ['a missing record', (asking) => own(asking, { counts: [1, 2, 0, 0] })],
     [
       'an owner that points to itself',
       (asking) =>
@@ -88,7 +88,7 @@ function malformedAnswers(): readonly Row[] {
   }))
 }
 
-/** Octets of header and question. */
+/** The number of octets of header and question. */
 export function questionEnd({ octets }: Pick<Asking, 'octets'>): number {
   let at = 12
   while (octets.readUInt8(at) !== 0) at += 1 + octets.readUInt8(at)

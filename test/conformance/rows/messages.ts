@@ -1,4 +1,4 @@
-// docs/spec/correctness 2, A12, A13, A15, A17-A20, A23, A30, A33: odd, large, cut and hostile messages, one exchange each.
+// docs/spec/correctness 2, A12, A13, A15, A17-A20, A23, A30, A33: odd, large, truncated and hostile messages, one exchange each.
 
 import { FORMERR, QR, SERVFAIL, TC } from '../lab/replies.ts'
 import { answerTo, labelsOfQuestion } from '../lab/upstream.ts'
@@ -12,7 +12,7 @@ const MANY_ADDRESSES = 4000
 const MANY_NAMES = 3500
 const MANY_OPTIONS = 16_000
 
-/** Owners of an answer's record that are no names. */
+/** Owners of an answer's record that are not names. */
 const POINTERS: readonly (readonly [what: string, at: (end: number) => readonly number[]])[] = [
   ['to itself', (end) => [0xc0, end]],
   ['to one that points back', (end) => [0xc0, end + 2, 0xc0, end]],
@@ -25,8 +25,8 @@ export const MESSAGES: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'A12',
-    what: 'an answer of 4 KB comes by TC and TCP; the client’s UDP size passes as it is',
-    note: 'docs/spec/semantics 4: messages pass byte for byte, so the client’s own UDP size is what the server sees',
+    what: 'an answer of 4 KB arrives by TC and TCP; the client’s UDP size passes unchanged',
+    note: 'docs/spec/semantics 4: messages pass byte for byte, so the server sees the client’s own UDP size',
     query: (name) => askOpt(name, { udpSize: 1232 }),
     answer: (asking) =>
       asking.transport === 'udp'
@@ -37,7 +37,7 @@ export const MESSAGES: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'A13',
-    what: 'names are not chased: a CNAME alone is passed on, nothing else is asked',
+    what: 'namegate does not follow names: a CNAME alone passes, and no further query is sent',
     query: (name) => ask(name),
     answer: (asking) => [
       own(asking, {
@@ -50,14 +50,14 @@ export const MESSAGES: readonly Row[] = [
   {
     kind: 'tests',
     id: 'A13',
-    what: 'a silent server gets three packets for a query at most',
+    what: 'a silent server gets at most three packets per query',
     note: 'the rows of 1.11 and A4 count them over the wire',
     tests: [['test/proxy/upstream/attempts.test.ts', 'Upstream sends at most three packets']],
   },
   {
     kind: 'exchange',
     id: 'A15',
-    what: 'the case of a name goes to the server and comes back as the client wrote it',
+    what: 'the case of a name reaches the server and returns as the client wrote it',
     query: (name) => ask(name.map((label, i) => (i % 2 === 0 ? label.toUpperCase() : label))),
     allowed: 'passes',
     teaches: true,
@@ -74,7 +74,7 @@ export const MESSAGES: readonly Row[] = [
   {
     kind: 'tests',
     id: 'A17',
-    what: 'deep chains over thousands of records: in time',
+    what: 'deep chains over thousands of records are read in time',
     tests: [
       ['test/dns/answer-cost.test.ts', 'A17, A18, A20'],
       ['test/dns/wire.test.ts', 'readName follows as many pointers as are allowed'],
@@ -141,11 +141,11 @@ export const MESSAGES: readonly Row[] = [
     allowed: 'passes',
   },
   silent('A23', 'a query with QR=1', QR | QUERY_FLAGS),
-  silent('A23', 'an answer that nobody asked for', ANSWER_FLAGS),
+  silent('A23', 'an answer without a query', ANSWER_FLAGS),
   {
     kind: 'exchange',
     id: 'A30',
-    what: 'octets behind the last record of a query: FORMERR, an allowed name in them notwithstanding',
+    what: 'octets after the last record of a query: FORMERR, even if they have an allowed name',
     query: (name) => ask(name, { trailing: Uint8Array.of(1, 0x61, 0, 0, 1, 0, 1) }),
     allowed: { rcode: FORMERR },
     refused: { rcode: FORMERR },
@@ -153,7 +153,7 @@ export const MESSAGES: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'A30',
-    what: 'a record behind the last one that is counted: SERVFAIL, EDE 24',
+    what: 'a record after the last counted one: SERVFAIL, EDE 24',
     query: (name) => askOpt(name),
     answer: (asking) => [own(asking, { counts: [1, 0, 0, 0] })],
     allowed: INVALID,
@@ -179,7 +179,7 @@ function pointing(asking: Asking, at: (end: number) => readonly number[]): Uint8
   return own(asking, { answers: [{ owner: { raw }, type: 1, data: bytes(4) }] })
 }
 
-/** A33: whatever the form of the question, the same labels get the same verdict. */
+/** A33: the same labels get the same verdict in every form of the question. */
 function sameVerdict(): readonly Row[] {
   const forms: readonly (readonly [
     what: string,
@@ -195,21 +195,21 @@ function sameVerdict(): readonly Row[] {
   return forms.map(([what, form, withOpt]) => ({
     kind: 'exchange',
     id: 'A33',
-    what: `a name ${what} gets its verdict, over UDP and TCP alike`,
+    what: `a name ${what} gets its verdict, the same over UDP and TCP`,
     query: (name) => (withOpt === true ? askOpt(form(name)) : ask(form(name))),
     allowed: 'passes',
     teaches: true,
   }))
 }
 
-/** Labels before the name until it has 255 octets. */
+/** Puts labels before the name until it has 255 octets. */
 function longest(name: readonly string[]): readonly string[] {
   const size = name.reduce((sum, label) => sum + label.length + 1, 1)
   let free = 255 - size
   const more: string[] = []
   while (free > 1) {
     const length = Math.min(63, free - 1)
-    // No rest of one octet, which no label fills.
+    // Leaves no rest of one octet, because no label has this size.
     const take = free - length - 1 === 1 ? length - 1 : length
     more.push('z'.repeat(take))
     free -= take + 1

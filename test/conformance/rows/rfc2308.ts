@@ -1,4 +1,4 @@
-// docs/spec/correctness 1.8: negative answers. They pass as they came, and no address beside them teaches.
+// docs/spec/correctness 1.8: negative answers. They pass unchanged, and an address beside them teaches nothing.
 
 import { NXDOMAIN, QR, RA, RD } from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'
@@ -6,7 +6,7 @@ import { ask, bytes, own, ownRecord, SOA } from './build.ts'
 import type { Row } from './row.ts'
 import { concat, wireName, type MkRecord } from '../../support/messages.ts'
 
-const NO_CACHE = 'nothing is answered from a cache'
+const NO_CACHE = 'namegate has no cache'
 
 /** RFC 1035 3.3.13. */
 function soa(): MkRecord {

@@ -21,7 +21,7 @@ export const RFC_5452: readonly Row[] = [
   {
     kind: 'script',
     id: 'F1',
-    what: 'an answer that comes to another port of ours is none',
+    what: 'an answer to another port of namegate is ignored',
     run: anotherPort,
   },
   {
@@ -39,18 +39,18 @@ export const RFC_5452: readonly Row[] = [
   {
     kind: 'script',
     id: 'F3',
-    what: 'the same question is asked once for one client, and apart for another',
+    what: 'the same question is sent once for one client, and again for another',
     run: coalesced,
   },
   {
     kind: 'tests',
     id: 'F3',
-    what: 'what is joined and what is not',
+    what: 'which queries are joined and which are not',
     tests: [['test/proxy/upstream/coalescing.test.ts', 'Coalescing joins what is the same query']],
   },
 ]
 
-/** The forged answer comes first; the true one a little later, over UDP. Nothing comes over TCP. */
+/** The forged answer arrives first, and the true one a little later, over UDP. TCP gets no answer. */
 function forged(
   what: string,
   change: (asked: AskedQuery) => {
@@ -62,7 +62,7 @@ function forged(
   return {
     kind: 'script',
     id: 'F1',
-    what: `an answer with ${what} is none: the true one is waited for`,
+    what: `an answer with ${what} is ignored: the true one counts`,
     run: async (world) => {
       const name = world.name()
       const address = world.address()
@@ -85,7 +85,7 @@ function forged(
   }
 }
 
-/** Two queries from two sockets; each gets the other's answer, under the other's id and its own. */
+/** Asks two queries from two sockets. Each socket gets the other's answer, with the other's id and with its own. */
 async function anotherPort(world: World): Promise<void> {
   const [first, held] = [world.name(), new Map<number, AskedQuery>()]
   const answers = [a(first, FALSE_ADDRESS)]
@@ -93,9 +93,9 @@ async function anotherPort(world: World): Promise<void> {
     if (asked.transport === 'udp') held.set(asked.port, asked)
   })
   const client = await world.udp()
-  // Differing in RD only, so that none is taken for another.
+  // The queries differ in RD, so that no answer fits both.
   for (let i = 0; held.size < 2; i++) {
-    assert.ok(i < 64, 'queries leave from several sockets')
+    assert.ok(i < 64, 'several sockets send queries')
     client.send(
       mkMessage(
         ask(first, { id: i, flags: (i % 2) * 0x0100, additionals: [opt({ udpSize: 600 + i })] }),
@@ -110,7 +110,7 @@ async function anotherPort(world: World): Promise<void> {
   const behind = world.name()
   client.send(mkMessage(ask(behind, { id: 999 })))
   const got = await client.inbox.at(0)
-  assert.equal(got.octets.readUInt16BE(0), 999, 'neither was taken')
+  assert.equal(got.octets.readUInt16BE(0), 999, 'neither was accepted')
   assert.deepEqual(await world.labelsOf(FALSE_ADDRESS), [])
   client.close()
 }
@@ -128,7 +128,7 @@ async function coalesced(world: World): Promise<void> {
   one.send(mkMessage(ask(behind, { id: 100 })))
   await one.inbox.at(0)
   const asked = world.upstream.asked(name).items.length
-  // A busy machine may have asked again.
+  // On a busy machine a query can be repeated.
   assert.ok(asked >= 1 && asked <= 3, `asked ${asked} times for ${count} queries`)
   other.send(mkMessage(ask(name, { id: 7 })))
   await world.upstream.asked(name).at(asked)
@@ -137,7 +137,7 @@ async function coalesced(world: World): Promise<void> {
   await one.inbox.at(count)
   await other.inbox.at(0)
   const ids = one.inbox.items.map(({ octets }) => octets.readUInt16BE(0))
-  assert.equal(new Set(ids).size, count + 1, 'each under its own id')
+  assert.equal(new Set(ids).size, count + 1, 'each with its own id')
   one.close()
   other.close()
 }

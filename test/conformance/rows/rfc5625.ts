@@ -81,7 +81,7 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'P4',
-    what: 'an answer with TC keeps it, over UDP without a try over TCP',
+    what: 'an answer with TC keeps it; over UDP namegate does not try TCP',
     query: (name) => ask(name),
     answer: (asking) => [answerTo(asking, { flags: ANSWER_FLAGS | TC })],
     allowed: 'passes',
@@ -89,8 +89,8 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'P5',
-    what: 'an answer that came over TCP and is too long for UDP gets TC',
-    note: 'it comes over TCP after a mismatch over UDP [A4]',
+    what: 'an answer over TCP that is too long for UDP gets TC',
+    note: 'the answer arrives over TCP after a mismatch over UDP [A4]',
     query: (name) => ask(name),
     answer: (asking) => mismatchThen(asking, () => sized(asking, 600)),
     allowed: ({ got, query }) =>
@@ -100,7 +100,7 @@ export const RFC_5625: readonly Row[] = [
   ...[513, 1232, 4096].map((size): Row => ({
     kind: 'exchange',
     id: 'P6',
-    what: `an answer of ${size} octets passes whole when the client takes 4096`,
+    what: `an answer of ${size} octets passes whole if the client accepts 4096`,
     query: (name) => askOpt(name, { udpSize: 4096 }),
     answer: (asking) => [sized(asking, size, [opt({ udpSize: 1232 })])],
     allowed: 'passes',
@@ -109,7 +109,7 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'P7',
-    what: 'a query over TCP goes over TCP at once',
+    what: 'a query over TCP is forwarded over TCP at once',
     query: (name) => ask(name),
     over: ['tcp'],
     allowed: (seen) => {
@@ -120,7 +120,7 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'P8',
-    what: 'an OPT record with anything in it is no reason to refuse',
+    what: 'an OPT record with any content passes',
     query: (name) =>
       askOpt(name, {
         udpSize: 65_535,
@@ -133,7 +133,7 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'P9',
-    what: 'signed messages (TSIG) pass unchanged, their case too',
+    what: 'signed messages (TSIG) pass unchanged, including their case',
     query: (name) =>
       askOpt(
         name.map((label) => label.toUpperCase()),
@@ -147,14 +147,14 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'script',
     id: 'P10',
-    what: 'queries go out under ids and from ports that are not the client’s',
+    what: 'forwarded queries have other ids and ports than the client’s',
     run: async (world) => {
       const count = 96
       const client = await world.udp()
       const name = world.name()
       for (let i = 0; i < count; i++) {
         client.send(mkMessage(ask([`p${i}`, ...name], { id: 7 })))
-        // One at a time: what leaves together takes one socket.
+        // One at a time, because queries of one batch share a socket.
         await client.inbox.at(i)
       }
       const asked = Array.from({ length: count }, (_, i) =>
@@ -185,14 +185,14 @@ export const RFC_5625: readonly Row[] = [
   {
     kind: 'script',
     id: 'P12',
-    what: 'a host that is no endpoint is not served, whatever it sends where',
-    note: 'docs/spec/semantics 4: an unknown client gets REFUSED, EDE 18; an address that is not intercepted answers nobody',
+    what: 'a host that is no endpoint gets no service at any address',
+    note: 'docs/spec/semantics 4: an unknown client gets REFUSED, EDE 18; an address that is not intercepted does not answer',
     run: askedFromOutside,
   },
   {
     kind: 'exchange',
     id: 'P13',
-    what: 'what policy lets through is passed on as it is, what it does not gets REFUSED',
+    what: 'an allowed query passes unchanged, a denied one gets REFUSED',
     query: (name) => askOpt(name),
     answer: (asking) => [
       own(asking, {
@@ -206,7 +206,7 @@ export const RFC_5625: readonly Row[] = [
   },
 ]
 
-/** RFC 8945 4.2, of a key that nobody here has. */
+/** A TSIG record (RFC 8945 4.2) with an unknown key. */
 function tsig() {
   const rdata = [
     ...wireName('hmac-sha256'),

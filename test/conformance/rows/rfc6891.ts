@@ -26,7 +26,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E1',
-    what: 'without OPT in the query there is none in the answer',
+    what: 'a query without OPT gets an answer without OPT',
     query: (name) => ask(name),
     allowed: 'passes',
     refused: { ...DENIED, opt: false },
@@ -34,7 +34,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E2',
-    what: 'with OPT in the query there is one in every local answer: refusals',
+    what: 'every local answer to a query with OPT has one: refusals',
     query: (name) => askOpt(name),
     allowed: 'passes',
     refused: { ...DENIED, opt: true },
@@ -42,13 +42,13 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E2',
-    what: 'with OPT in the query there is one in every local answer: TC',
+    what: 'every local answer to a query with OPT has one: TC',
     query: (name) => askOpt(name, { udpSize: 1232 }),
     answer: (asking) => mismatchThen(asking, () => sized(asking, 2000)),
     allowed: ({ got, query }) => assertSame(got, truncated(query, CUT, {}), 'with OPT'),
     over: ['udp'],
   },
-  ...malformed('E2', 'with OPT in the query there is one in every local answer', (name) =>
+  ...malformed('E2', 'every local answer to a query with OPT has one', (name) =>
     askOpt(name, {}, { trailing: Uint8Array.of(1) }),
   ),
   ...malformed('E3', 'two OPT records', (name) => ask(name, { additionals: [opt(), opt()] })),
@@ -63,7 +63,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E5',
-    what: 'unknown and repeated options in any order pass, and none is echoed in a refusal',
+    what: 'unknown and repeated options in any order pass, and a refusal echoes none',
     query: (name) =>
       askOpt(name, {
         options: options(
@@ -79,7 +79,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E6',
-    what: 'unknown EDNS flags pass, and are zero in a refusal',
+    what: 'unknown EDNS flags pass, and a refusal has them as zero',
     query: (name) => askOpt(name, { flags: 0x7fff }),
     allowed: 'passes',
   },
@@ -96,7 +96,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E7',
-    what: 'a UDP size of 100 is 512: 513 octets are cut',
+    what: 'a UDP size of 100 is 512: 513 octets are truncated',
     query: (name) => askOpt(name, { udpSize: 100 }),
     answer: (asking) => mismatchThen(asking, () => sized(asking, 513)),
     allowed: ({ got, query }) => assertSame(got, truncated(query, CUT, {}), 'cut'),
@@ -111,7 +111,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E10',
-    what: 'what passes has its OPT as it was, both ways',
+    what: 'messages that pass keep their OPT unchanged, both ways',
     query: (name) =>
       askOpt(name, { udpSize: 4321, flags: DO, options: options([UNKNOWN_OPTION, 9]) }),
     answer: (asking) => [
@@ -125,7 +125,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'E11',
-    what: 'an answer that is cut has header, question and OPT, and DO as asked',
+    what: 'a truncated answer has header, question and OPT, with the DO of the query',
     query: (name) => askOpt(name, { udpSize: 600, flags: DO }, { flags: QUERY_FLAGS | CD }),
     answer: (asking) => mismatchThen(asking, () => sized(asking, 1000, [opt()])),
     allowed: ({ got, query }) =>
@@ -135,7 +135,7 @@ export const RFC_6891: readonly Row[] = [
   {
     kind: 'script',
     id: 'E12',
-    what: 'a UDP size holds for its own query only',
+    what: 'a UDP size holds only for its own query',
     run: async (world) => {
       const [first, second] = [world.name(), world.name()]
       for (const name of [first, second]) {

@@ -19,14 +19,14 @@ import {
 } from './tcp-scripts.ts'
 import { a, mkMessage } from '../../support/messages.ts'
 
-/** How much later than its time a busy machine may see a connection closed. */
+/** On a busy machine, a test can see the end of a connection so much later. */
 const PATIENCE_MS = 15_000
 
 export const RFC_7766: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'T1',
-    what: 'the answer comes by the transport of the query, over TCP on the same connection',
+    what: 'the answer has the transport of the query; over TCP it is on the same connection',
     query: (name) => ask(name),
     allowed: 'passes',
     inEveryMode: true,
@@ -35,13 +35,13 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T2',
-    what: '100 queries in one write are all answered, in whatever order answers come, refused ones too',
+    what: '100 queries in one write are all answered, in any order of answers, including refused ones',
     run: pipelined,
   },
   {
     kind: 'script',
     id: 'T3',
-    what: 'a slow query blocks none of those behind it',
+    what: 'a slow query does not block later ones',
     run: async (world) => {
       const slow = world.name()
       const held = hold(world, slow)
@@ -61,7 +61,7 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T4',
-    what: 'a message in pieces, the length too, is a message',
+    what: 'a message in pieces, including its length, is read whole',
     run: async (world) => {
       const tcp = await world.tcp()
       const names = [world.name(), world.name(REFUSED)]
@@ -81,13 +81,13 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T5',
-    what: 'length and message leave in one write',
+    what: 'length and message are sent in one write',
     run: async (world) => {
       const tcp = await world.tcp()
       for (const [i, name] of [world.name(), world.name(REFUSED)].entries()) {
         tcp.send(mkMessage(ask(name, { id: i })))
         const message = await tcp.inbox.at(i)
-        assert.equal(tcp.chunks.length, i + 1, 'one read an answer')
+        assert.equal(tcp.chunks.length, i + 1, 'one read per answer')
         assert.equal(tcp.chunks[i]?.length, message.length + 2)
       }
       tcp.close()
@@ -96,7 +96,7 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T6',
-    what: 'an idle connection is closed, one that sends octets but no message too',
+    what: 'an idle connection is closed, and so is one that sends octets without a whole message',
     run: async (world) => {
       const started = performance.now()
       const [idle, dribbling] = [await world.tcp(), await world.tcp()]
@@ -107,7 +107,7 @@ export const RFC_7766: readonly Row[] = [
       }, 100)
       try {
         await idle.ends.at(0, TCP_IDLE_MS + PATIENCE_MS)
-        assert.ok(performance.now() - started >= TCP_IDLE_MS * 0.9, 'not before its time')
+        assert.ok(performance.now() - started >= TCP_IDLE_MS * 0.9, 'not before the idle time')
         await dribbling.ends.at(0, TCP_MESSAGE_MS + PATIENCE_MS)
       } finally {
         clearInterval(dribble)
@@ -118,7 +118,7 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T7',
-    what: 'a client that has gone gets nothing, and its answer still teaches',
+    what: 'the answer for a client that has left still teaches',
     run: async (world) => {
       const name = world.name()
       const address = world.address()
@@ -136,13 +136,13 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T8',
-    what: 'the server sees one connection, reused and pipelined, and never an id twice at a time',
+    what: 'the server sees one connection, reused and pipelined, and never the same id twice at once',
     run: reused,
   },
   {
     kind: 'script',
     id: 'T9',
-    what: 'queries are asked again when the server hangs up on them',
+    what: 'queries are repeated after the server closes the connection',
     run: async (world) => {
       const names = [world.name(), world.name(), world.name()]
       let came = 0
@@ -150,7 +150,7 @@ export const RFC_7766: readonly Row[] = [
         const address = world.address()
         world.upstream.on(name, (asked) => {
           came++
-          // All are there: the server hangs up on all of them, and answers what comes afterwards.
+          // All queries have arrived: the server closes the connection, and answers later queries.
           if (came === names.length) world.upstream.hangUp(asked.connection)
           if (came <= names.length) return
           asked.send(answerTo(asked, { answers: [a(asked.question.name, address)] }))
@@ -168,7 +168,7 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T10',
-    what: 'one client has so many connections and no more: the oldest idle one goes, others notice nothing',
+    what: 'at the bound of connections per client the oldest idle one is closed, and other clients notice nothing',
     run: manyConnections,
   },
   {
@@ -188,7 +188,7 @@ export const RFC_7766: readonly Row[] = [
     kind: 'tests',
     id: 'T12',
     what: 'connections, connections per client, idle time and queries per connection have bounds that the config sets',
-    note: 'connection lifetime and queries in all per connection are optional in RFC 9210, and not built',
+    note: 'connection lifetime and the total of queries per connection are optional in RFC 9210, and not built',
     tests: [
       ['test/proxy/server/tcp-limits.test.ts', ''],
       ['test/core/limits.test.ts', ''],
@@ -197,7 +197,7 @@ export const RFC_7766: readonly Row[] = [
   {
     kind: 'script',
     id: 'T13',
-    what: 'a client that has closed its half gets its answers, then the connection ends',
+    what: 'a client that closed its half gets its answers, and then the connection ends',
     run: async (world) => {
       const tcp = await world.tcp()
       const [allowed, refused] = [world.name(), world.name(REFUSED)]

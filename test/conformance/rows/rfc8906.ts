@@ -1,5 +1,5 @@
-// docs/spec/correctness 1.5: RFC 8906, never fail to answer: its matrix, for a name that policy lets through and for one that it
-// does not. The lines over TCP are every line's, since each is asked over both transports.
+// docs/spec/correctness 1.5: RFC 8906, never fail to answer: its matrix, for an allowed and for a refused name. Every line is also a line
+// over TCP, because each is asked over both transports.
 
 import { AD, BADVERS, CD, DO, NOTIMP, QR, RA, RD, TC, Z, assertSame } from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'
@@ -28,7 +28,7 @@ const SEVERAL = options([NSID, 0], [COOKIE, 8], [CLIENT_SUBNET, 4], [KEEPALIVE, 
 interface Line {
   readonly what: string
   readonly query: (name: readonly string[]) => MkMessage
-  /** Of allowed and refused names alike; default: passes, and is refused by policy. */
+  /** The outcome for allowed and refused names. Default: an allowed name passes, policy refuses the other. */
   readonly both?: Outcome
   readonly answer?: ExchangeRow['answer']
 }
@@ -106,7 +106,7 @@ export const RFC_8906: readonly Row[] = [
   {
     kind: 'exchange',
     id: '1.5',
-    what: 'an answer that is cut keeps OPT',
+    what: 'a truncated answer keeps OPT',
     query: (name) => askOpt(name, { udpSize: 512 }),
     answer: (asking) => mismatchThen(asking, () => sized(asking, 1500)),
     allowed: ({ got, query }) => assertSame(got, truncated(query, QR | TC | RD | RA, {}), 'cut'),

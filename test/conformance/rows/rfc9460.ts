@@ -1,5 +1,5 @@
-// docs/spec/correctness 1.7: SVCB and HTTPS. Each answer passes byte for byte; its hint is the exchange's own address, so that a
-// label on it can come from this answer only.
+// docs/spec/correctness 1.7: SVCB and HTTPS. Each answer passes byte for byte. Its hint is the exchange's own address, so a label on this
+// address can come only from this answer.
 
 import { answerTo } from '../lab/upstream.ts'
 import { ask, bytes } from './build.ts'
@@ -57,7 +57,7 @@ const TEACHING: readonly (readonly [id: string, what: string, change: Change])[]
   ],
   [
     'S2',
-    'a hint of a record whose TargetName is another name: it is the answer to the name asked',
+    'a hint of a record whose TargetName is another name: the record answers the asked name',
     (q, hint) => ({
       answers: [record(q, [], { data: service(1, 'far.test', [[IPV4_HINT, hint]]) })],
     }),
@@ -78,7 +78,7 @@ const SILENT: readonly (readonly [id: string, what: string, change: Change])[] =
   ],
   [
     'S3',
-    'AliasMode: the client asks for the target next; what stands beside it',
+    'AliasMode, where the client asks the target next: an address beside it',
     (q, hint) => ({
       answers: [
         record(q, [], { data: service(0, TARGET, [[IPV4_HINT, hint]]) }),
@@ -88,7 +88,7 @@ const SILENT: readonly (readonly [id: string, what: string, change: Change])[] =
   ],
   [
     'S5',
-    'keys that do not rise',
+    'keys that are not in ascending order',
     (q, hint) => ({
       answers: [
         record(q, [
@@ -135,7 +135,7 @@ export const RFC_9460: readonly Row[] = [
     kind: 'exchange',
     id: 'S4',
     what: 'a name with a port prefix, under a pattern for names below the host: teaches',
-    note: 'it is a name of its own: a rule for api.example.com alone does not match it, one for **.api.example.com does',
+    note: 'the name is another one: a rule for api.example.com alone does not match it, one for **.api.example.com does',
     query: (asked) =>
       ask(asked, { questions: [{ name: ['_8443', '_https', ...asked], type: HTTPS }] }),
     answer: (asking) => [
@@ -147,7 +147,7 @@ export const RFC_9460: readonly Row[] = [
   {
     kind: 'tests',
     id: 'S2',
-    what: 'hints stripped or passed instead',
+    what: 'hints that are stripped or passed instead',
     tests: [
       [SCENARIOS, 'svcb-learn.scn'],
       [SCENARIOS, 'svcb-strip.scn'],
@@ -157,7 +157,7 @@ export const RFC_9460: readonly Row[] = [
   {
     kind: 'tests',
     id: 'S6',
-    what: 'ech stays where hints are stripped, signatures over what changed go, whatever DO says',
+    what: 'stripping hints keeps ech, and removes signatures over changed records, with and without DO',
     tests: [
       ['test/dns/svcb-strip.test.ts', 'takes every hint; alpn, port and ech stay (S6)'],
       ['test/dns/answer-strip.test.ts', 'takes signatures over what changed with it'],
@@ -166,7 +166,7 @@ export const RFC_9460: readonly Row[] = [
   {
     kind: 'tests',
     id: 'S5',
-    what: 'every malformed parameter, every cut and every changed octet',
+    what: 'every malformed parameter, every truncation and every changed octet',
     tests: [
       ['test/dns/svcb.test.ts', '1.7: which SVCB and HTTPS records teach'],
       ['test/dns/svcb.test.ts', 'every cut and every changed octet'],

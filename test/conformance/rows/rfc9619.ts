@@ -16,7 +16,7 @@ export const RFC_9619: readonly Row[] = [
   ...[0, 1].map((place): Row => ({
     kind: 'exchange',
     id: 'Q1',
-    what: `two questions get FORMERR, whichever the name is in: ${place === 0 ? 'first' : 'second'}`,
+    what: `two questions get FORMERR, with the name in either one: ${place === 0 ? 'first' : 'second'}`,
     query: (name) => {
       const other = { name: ['other', ...(name.at(-2) === REFUSED[0] ? ALLOWED : REFUSED)] }
       const questions = place === 0 ? [{ name }, other] : [other, { name }]
@@ -36,7 +36,7 @@ export const RFC_9619: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'Q2',
-    what: 'no question but an OPT (RFC 7873 5.4) gets NOTIMP too',
+    what: 'no question, but an OPT (RFC 7873 5.4), also gets NOTIMP',
     query: () => askOpt([], {}, { questions: [] }),
     allowed: NONE,
     refused: NONE,
@@ -59,7 +59,7 @@ export const RFC_9619: readonly Row[] = [
   ...[0, NXDOMAIN].map((rcode): Row => ({
     kind: 'exchange',
     id: 'Q3',
-    what: `an answer without question and with RCODE ${rcode} is none: the next one counts`,
+    what: `an answer without question and with RCODE ${rcode} is ignored: the next one counts`,
     query: (name) => ask(name),
     answer: (asking) => [
       answerTo(asking, { questions: [], flags: QR | RD | RA | rcode }),
@@ -68,7 +68,7 @@ export const RFC_9619: readonly Row[] = [
     allowed: ({ got, answered }) => {
       const right = answered.find((each) => each.length > 12)
       assert.ok(right)
-      assertSame(got, withId(right, Buffer.from(got).readUInt16BE(0)), 'the right one')
+      assertSame(got, withId(right, Buffer.from(got).readUInt16BE(0)), 'the right answer')
     },
     teaches: true,
   })),

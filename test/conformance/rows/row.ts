@@ -1,5 +1,5 @@
-// What a row of the table can be: an exchange that is made for an allowed and a refused name, over UDP and over TCP; a
-// script over the wire; what other tests of this repository prove; or what is left out, and why.
+// The kinds of rows of the table: an exchange for an allowed and a refused name, over UDP and over TCP; a script over the wire; other tests
+// of this repository that prove the row; or a row that is left out, with the reason.
 
 import type { MkMessage } from '../../support/messages.ts'
 import type { LocalAnswer } from '../lab/replies.ts'
@@ -7,44 +7,44 @@ import type { AskedQuery, Transport } from '../lab/upstream.ts'
 import type { Mode, OwnClient, World } from '../lab/world.ts'
 
 interface Common {
-  /** As in docs/spec/correctness; where that has none, the section and a word. */
+  /** The id in docs/spec/correctness. Without one there: the section and a word. */
   readonly id: string
   readonly what: string
-  /** Where docs/spec/semantics or the repository decides otherwise than docs/spec/correctness says. */
+  /** The point in which docs/spec/semantics or the repository decides otherwise than docs/spec/correctness. */
   readonly note?: string
 }
 
-/** What the upstream's handler has to work with. */
+/** A query with the exchange's address, for the upstream's handler. */
 export interface Asking extends AskedQuery {
   /** An address that no other answer has. */
   readonly address: string
 }
 
 /**
- * 'passes': the query reached the server and the first message that the server sent reached the client, byte for byte
- * but for the id. 'silence': no answer and nothing forwarded. A local answer is forwarded only if it is SERVFAIL.
+ * 'passes': the query reached the server, and the server's first message reached the client, both unchanged except for the id.
+ * 'silence': no answer, and no query forwarded. A local answer is forwarded only if it is SERVFAIL.
  */
 export type Outcome = 'passes' | 'silence' | LocalAnswer | ((seen: Seen) => void)
 
-/** An exchange that is over. */
+/** A finished exchange. */
 export interface Seen {
   readonly transport: Transport
   readonly query: MkMessage
-  /** The client's octets. */
+  /** The octets that the client sent. */
   readonly sent: Uint8Array
-  /** What the client got. */
+  /** The octets that the client got. */
   readonly got: Uint8Array
-  /** As the server got it. */
+  /** The queries at the server. */
   readonly asked: readonly AskedQuery[]
-  /** What the server sent. */
+  /** The messages that the server sent. */
   readonly answered: readonly Uint8Array[]
 }
 
 export interface ExchangeRow extends Common {
   readonly kind: 'exchange'
-  /** `random`: 16 bits; the id is the runner's. */
+  /** The runner sets the id. */
   readonly query: (name: readonly string[]) => MkMessage
-  /** Messages of the server; default: one answer with one A record. */
+  /** Messages of the server. Default: one answer with one A record. */
   readonly answer?: (asking: Asking) => readonly Uint8Array[]
   readonly allowed: Outcome
   /** Default: REFUSED, EDE 15. */
@@ -52,22 +52,22 @@ export interface ExchangeRow extends Common {
   readonly over?: readonly Transport[]
   /** Whether the address of the answer to an allowed name gets the selector's label. */
   readonly teaches?: boolean
-  /** Client that asks. */
+  /** The client that asks. */
   readonly client?: OwnClient
-  /** How a message comes or goes matters, not only what it holds. So it does where `over` or `client` is given. */
+  /** The way of a message matters, not only its content. The same holds if `over` or `client` is given. */
   readonly inEveryMode?: true
 }
 
 export interface ScriptRow extends Common {
   readonly kind: 'script'
   readonly run: (world: World) => Promise<void>
-  /** Other modes are left out, for this reason. */
+  /** Leaves out other modes, for this reason. */
   readonly only?: { readonly modes: readonly Mode[]; readonly reason: string }
-  /** After all others, one by one: 'quiet' needs the machine for itself, 'end' takes away what others need. */
+  /** Runs after all others, one by one: 'quiet' needs the machine for itself, 'end' removes things that others need. */
   readonly alone?: 'quiet' | 'end'
 }
 
-/** Proved by tests elsewhere, named by file and a part of their names; those of test/kernel are not run with the table. */
+/** Proved by tests elsewhere, named by file and a part of their names. Those of test/kernel do not run with the table. */
 export interface TestsRow extends Common {
   readonly kind: 'tests'
   readonly tests: readonly (readonly [file: string, name: string])[]
@@ -81,8 +81,8 @@ export interface LeftOutRow extends Common {
 export type Row = ExchangeRow | ScriptRow | TestsRow | LeftOutRow
 
 /**
- * Where rows run that depend on their messages alone. Modes differ only in how messages come and go, and in this one both addresses of
- * an answer are those of other hosts.
+ * The mode for rows that depend only on their messages. Modes differ only in the way of messages, and in this one both addresses of an
+ * answer are those of other hosts.
  */
 export const MESSAGE_MODE: Mode = 'tproxy'
 
@@ -92,5 +92,5 @@ export function runsIn(row: ExchangeRow | ScriptRow, mode: Mode): boolean {
   return depends || mode === MESSAGE_MODE
 }
 
-/** Policy says no. */
+/** The answer when policy denies the query. */
 export const DENIED: LocalAnswer = { rcode: 5, ede: 15 }

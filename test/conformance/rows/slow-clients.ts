@@ -1,4 +1,4 @@
-// docs/spec/correctness 2, A21 and A22: TCP clients that are slow on purpose, and one that is far too fast.
+// docs/spec/correctness 2, A21 and A22: TCP clients that are slow on purpose, and one that is much too fast.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,11 +15,11 @@ const STEP_MS = 100
 const UNREAD = 3000
 const UNREAD_OCTETS = 20_000
 const PIPELINED = 200_000
-/** What a daemon may grow by for other reasons; less than the answers of A22 together, or a quarter of those of A21. */
+/** The growth of a daemon for other reasons. It is less than all answers of A22, and less than a quarter of those of A21. */
 const SLACK = 14 << 20
 const MOST_OF_A_MESSAGE = 65_537
 
-/** Each says that 64 KiB come, and goes on octet by octet. */
+/** Each client announces 64 KiB and sends octet by octet. */
 export async function slowloris(world: World): Promise<void> {
   const count = CONNECTIONS_PER_CLIENT
   const all = await Promise.all(Array.from({ length: count }, async () => await world.tcp('slow')))
@@ -33,14 +33,14 @@ export async function slowloris(world: World): Promise<void> {
     }
   })
   for (const tcp of all) {
-    assert.ok(tcp.isOver, 'it was closed')
+    assert.ok(tcp.isOver, 'the connection was closed')
     assert.deepEqual(tcp.inbox.items, [], 'without an answer')
     tcp.close()
   }
   assert.ok(grown < count * 3 * MOST_OF_A_MESSAGE, `${grown >> 20} MiB more`)
 }
 
-/** Large answers that the client leaves where they are, while others ask. */
+/** The client leaves large answers unread, while others ask. */
 export async function neverRead(world: World): Promise<void> {
   const name = world.name()
   const data = new Uint8Array(UNREAD_OCTETS).fill(0x20)
@@ -65,7 +65,7 @@ export async function neverRead(world: World): Promise<void> {
       assert.equal(rcodeOf(got), refused ? 5 : 0)
     }
     for (let i = 0; (await paused()) === before; i++) {
-      assert.ok(i < 300, 'its bound was reached')
+      assert.ok(i < 300, 'the client reached its bound')
       await sleep(50)
     }
   })

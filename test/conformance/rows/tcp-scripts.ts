@@ -1,4 +1,4 @@
-// What rows about TCP do over the wire that takes more than a few lines, and what they share.
+// The scripts over the wire of rows about TCP that need more than a few lines, and their shared parts.
 
 import assert from 'node:assert/strict'
 import type { TcpClient } from '../lab/clients.ts'
@@ -14,7 +14,7 @@ export function idsOf(tcp: TcpClient): number[] {
   return tcp.inbox.items.map((octets) => octets.readUInt16BE(0))
 }
 
-/** Queries for the name wait; once one was released, later ones are answered at once. */
+/** Queries for the name wait. After the first is released, later ones are answered at once. */
 export function hold(world: World, name: readonly string[]): AskedQuery[] {
   const held: AskedQuery[] = []
   world.upstream.on(name, (asked) => held.push(asked))
@@ -96,7 +96,7 @@ export async function manyConnections(world: World): Promise<void> {
   await refused?.ends.at(0)
   assert.ok(
     open.every((each) => !each.isOver),
-    'none of those that wait',
+    'no waiting query',
   )
   assert.equal(rcodeOf(await world.ask('tcp', mkMessage(ask(world.name())))), 0, 'another client')
   for (const each of [...oldest, ...open]) each.close()

@@ -1,5 +1,5 @@
-// docs/spec/correctness 2, A7: which answers teach. Each answer passes byte for byte, whatever it teaches; what it carries is the
-// exchange's own address, so that a label on it can come from this answer only.
+// docs/spec/correctness 2, A7: which answers teach. Each answer passes byte for byte, and carries the exchange's own address, so a label on
+// this address can come only from this answer.
 
 import { QR, RA, RD, TC } from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'
@@ -26,7 +26,7 @@ const LINKS_MAX = 16
 interface Case {
   readonly what: string
   readonly change: (asking: Asking) => MkMessage
-  /** Of the query. */
+  /** The type of the query. */
   readonly type?: number
   readonly class?: number
 }
@@ -42,7 +42,7 @@ function chain(asking: Asking, links: number): readonly MkRecord[] {
   return [...records, a(at(links), asking.address)]
 }
 
-/** A chain that comes back to its beginning after so many steps. */
+/** A chain that returns to its first name after so many steps. */
 function loop(asking: Asking, steps: number): readonly MkRecord[] {
   const at = (i: number) => (i % steps === 0 ? name(asking) : `l${i}.ok.test`)
   const records = Array.from({ length: steps }, (_, i) => cname(at(i), at(i + 1)))
@@ -136,7 +136,7 @@ const TEACHING: readonly Case[] = [
   { what: 'the address of the name', change: (q) => ({ answers: [ownRecord(q)] }) },
   { what: 'QTYPE ANY', type: ANY, change: (q) => ({ answers: [ownRecord(q)] }) },
   {
-    what: 'TC, what it carries',
+    what: 'an answer with TC',
     change: (q) => ({ flags: QR | RD | RA | TC, answers: [ownRecord(q)] }),
   },
   { what: `a chain of ${LINKS_MAX} links`, change: (q) => ({ answers: chain(q, LINKS_MAX) }) },

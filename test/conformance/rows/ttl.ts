@@ -8,7 +8,7 @@ import type { Row } from './row.ts'
 import { a, cname, mkMessage, type MkRecord } from '../../support/messages.ts'
 
 const DAY_S = 86_400
-/** What a busy machine may take between answer and look. */
+/** Time that a busy machine can take between the answer and the check. */
 const SLACK_S = 60
 const CHAIN = 'chain.ok.test'
 
@@ -37,19 +37,19 @@ const LIFETIMES: readonly Lifetime[] = [
   })),
   {
     id: 'L2',
-    what: 'TTL 2147483647 is cut to dns.max-ttl, a day',
+    what: 'TTL 2147483647 is lowered to dns.max-ttl, a day',
     records: (name, address) => [a(name, address, 0x7fff_ffff)],
     seconds: DAY_S,
   },
   {
     id: 'L3',
-    what: 'of two TTLs of one address the lower counts',
+    what: 'the lower of two TTLs of one address counts',
     records: (name, address) => [a(name, address, 900), a(name, address, 5000)],
     seconds: 900,
   },
   {
     id: 'L3',
-    what: 'of a chain the least counts',
+    what: 'the lowest TTL of a chain counts',
     records: (name, address) => [cname(name, CHAIN, 700), a(CHAIN, address, 5000)],
     seconds: 700,
   },
@@ -77,7 +77,7 @@ export const RFC_2181: readonly Row[] = [
     kind: 'left-out',
     id: 'L4',
     what: 'serve stale',
-    reason: 'nothing is served from a cache: every answer is the server’s',
+    reason: 'namegate has no cache: every answer is the server’s',
   },
 ]
 
@@ -92,13 +92,13 @@ async function lives(world: World, records: Lifetime['records'], seconds: number
     const [asked] = world.upstream.asked(name).items
     assert.ok(asked)
     const want = Buffer.from(answerTo(asked, { answers })).subarray(2)
-    assert.equal(got.subarray(2).toString('hex'), want.toString('hex'), 'the answer is as it was')
+    assert.equal(got.subarray(2).toString('hex'), want.toString('hex'), 'the answer is unchanged')
     const live = (expiryOf(await world.admin('/v1/names'), name.join('.'), address) - before) / 1000
     assert.ok(live >= seconds - 2 && live <= seconds + SLACK_S, `live for ${live} s`)
   }
 }
 
-/** When the address of the name stops being live, in milliseconds. */
+/** When the address of the name stops to be live, in milliseconds. */
 function expiryOf(names: unknown, name: string, address: string): number {
   const rows = names as { name: string; addresses: { address: string; expires: string }[] }[]
   const row = rows.find((each) => each.name === name)
