@@ -1,5 +1,5 @@
-// Every file here that ends in .scn is a test: README.md says how they are written. Below them, the runner itself: a
-// scenario that expects the wrong thing fails, and at the right line.
+// Every .scn file here is a test; README.md describes the format. The other tests are about the runner itself: a scenario with a wrong
+// expectation fails at the right line.
 
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
@@ -32,44 +32,44 @@ OPEN shop 192.0.2.1:443
 `
 const LAST_LINE = START.split('\n').length
 
-test('runScenario passes over the start that the next test fails with', () => {
+test('runScenario passes with the beginning that the next test uses', () => {
   runScenario(`${START}EXPECT answer NOERROR 192.0.2.1`, 'a.scn')
 })
 
 test('runScenario fails at the line whose expectation is wrong', () => {
   const rows: readonly (readonly [step: string, reason: string])[] = [
     ['EXPECT answer NOERROR 192.0.2.2', 'another address'],
-    ['EXPECT answer NOERROR', 'an address too many'],
-    ['EXPECT answer NOERROR 192.0.2.1 192.0.2.2', 'an address too few'],
+    ['EXPECT answer NOERROR', 'one address more'],
+    ['EXPECT answer NOERROR 192.0.2.1 192.0.2.2', 'one address less'],
     ['EXPECT answer SERVFAIL 192.0.2.1', 'another RCODE'],
-    ['EXPECT answer NOERROR 192.0.2.1 EDE 15', 'an error that is not there'],
+    ['EXPECT answer NOERROR 192.0.2.1 EDE 15', 'no such error'],
     ['EXPECT answer NOERROR TC 192.0.2.1', 'not truncated'],
-    ['EXPECT no-answer', 'there is one'],
+    ['EXPECT no-answer', 'an answer has arrived'],
     ['EXPECT packet shop 192.0.2.1:443 drop', 'allowed'],
     ['EXPECT packet shop 192.0.2.2:443 allow', 'dropped'],
     ['EXPECT packet shop 192.0.2.2:443 audit', 'dropped, not audited'],
-    ['EXPECT data shop 192.0.2.1:443 drop', 'the connection is open'],
-    ['EXPECT labels 192.0.2.1 none', 'it has some'],
-    ['EXPECT labels 192.0.2.1 fqdn:www.example', 'it has more'],
+    ['EXPECT data shop 192.0.2.1:443 drop', 'on an open connection'],
+    ['EXPECT labels 192.0.2.1 none', 'labels'],
+    ['EXPECT labels 192.0.2.1 fqdn:www.example', 'more labels'],
     ['EXPECT name shop www.example 192.0.2.1 grace', 'live'],
     ['EXPECT name shop www.example 192.0.2.2 live', 'gone'],
     ['EXPECT addresses 2', 'one'],
     ['EXPECT identities 0', 'one'],
     ['COUNTER pipeline.exact = 2', 'one'],
     ['COUNTER pipeline.exact >= 2', 'one'],
-    ['COUNTER pipeline.exact + 0', 'not looked at before'],
-    ['OPEN shop 192.0.2.2:443', 'a connection that is dropped'],
+    ['COUNTER pipeline.exact + 0', 'not checked before'],
+    ['OPEN shop 192.0.2.2:443', 'a denied connection'],
   ]
   for (const [step, reason] of rows) {
     assert.throws(() => runScenario(`${START}${step}`, 'a.scn'), faultAt(LAST_LINE), reason)
   }
 })
 
-test('runScenario refuses what it does not know, with file and line', () => {
+test('runScenario refuses unknown words, with file and line', () => {
   const rows: readonly (readonly [step: string, reason: string])[] = [
     ['EXPECTS answer NOERROR', 'no such step'],
     ['expect answer NOERROR', 'not in capitals'],
-    ['EXPECT rain', 'nothing of that name'],
+    ['EXPECT rain', 'no such expectation'],
     ['EXPECT packet nobody 192.0.2.1:443 drop', 'no such endpoint'],
     ['EXPECT packet shop 192.0.2.1 drop', 'no port'],
     ['COUNTER pipeline.nothing = 0', 'no such counter'],

@@ -1,6 +1,6 @@
-// Addresses as octets, IPv4-mapped IPv6 left as it is: what a record or a reply really carries.
+// Addresses as octets. IPv4-mapped IPv6 is left unchanged, because records and replies carry it in this form.
 
-/** 4 or 16 octets of an address; undefined when the text is none. */
+/** 4 or 16 octets of an address. Undefined if the text is not an address. */
 export function octetsOf(text: string): Uint8Array | undefined {
   if (/^\d+(\.\d+){3}$/.test(text)) return Uint8Array.from(text.split('.'), Number)
   if (!/^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text)) return undefined
@@ -14,7 +14,7 @@ export function octetsOf(text: string): Uint8Array | undefined {
   return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255]))
 }
 
-/** One text for each address, whatever way it is written. */
+/** One text for each address, for every way to write it. */
 export function canonicalAddress(text: string): string {
   const octets = octetsOf(text)
   if (octets === undefined) throw new Error(`not an address: ${text}`)

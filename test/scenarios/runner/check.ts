@@ -1,5 +1,5 @@
-// What holds in every scenario without being said: after each step the datapath has exactly what is wanted, and when an
-// answer leaves, every address in it is in the datapath under the identity that the node wants it to have.
+// The checks that hold in every scenario. After each step, the datapath has exactly the wanted entries. When an answer leaves, the
+// datapath has every address in it with the identity that the node wants.
 
 import assert from 'node:assert/strict'
 import type { PolicyEntry } from '../../../src/datapath/entries.ts'
@@ -8,7 +8,7 @@ import { keyOfPrefix } from '../../support/models/recorder.ts'
 import type { Reply } from './client.ts'
 import type { World } from './world.ts'
 
-/** After a step; not while the datapath refuses something or is at work, or labels are still moving. */
+/** Runs after a step, but not while the datapath refuses entries or has a commit under way, or while labels move. */
 export function checkDatapath({ core, kernel, transition, endpoints }: World): void {
   if (kernel.refusal !== 'nothing' || core.committer.refused > 0 || transition.pending) return
   if (core.committer.isUnderWay) return
@@ -36,7 +36,7 @@ export function checkDatapath({ core, kernel, transition, endpoints }: World): v
   assert.deepEqual(fenced, known, 'endpoints in the datapath are those known')
 }
 
-/** In the moment when an answer leaves, unless the scenario has the kernel refuse and says that it goes out anyway. */
+/** Runs when an answer leaves, unless the kernel refuses entries and `dns.hold.on-limit` releases answers anyway. */
 export function checkPromise(
   { core, kernel, slow, config, endpoints }: World,
   { addresses, rcode }: Reply,

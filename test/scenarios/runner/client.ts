@@ -1,5 +1,5 @@
-// The clients of a scenario: queries as octets in, replies as octets out, read by dns-packet. A query gets at most one
-// reply, by the way it came and under its own id.
+// The clients of a scenario: queries as octets out, replies as octets in, read by dns-packet. A query gets at most one reply, over its own
+// transport and with its own id.
 
 import assert from 'node:assert/strict'
 import { decode } from 'dns-packet'
@@ -16,7 +16,7 @@ export interface Reply {
   readonly truncated: boolean
   /** Extended DNS Error, if there is one. */
   readonly ede: number | undefined
-  /** Of A and AAAA records, canonical, sorted. */
+  /** Addresses of A and AAAA records, canonical and sorted. */
   readonly addresses: readonly string[]
 }
 
@@ -33,9 +33,9 @@ const PORTS = 40_000
 const OPTION_EDE = 15
 
 export class Clients {
-  /** Called when a reply to the question of a number leaves to an address, before anything else happens. */
+  /** Called when the reply to question `number` leaves to an address, before anything else happens. */
   onReply: (reply: Reply, to: string, number: number) => void = () => undefined
-  /** Reply to the last question, once it is there. */
+  /** The reply to the last question. Undefined until it arrives. */
   last: Reply | undefined
   #asked = 0
   readonly #replied = new Set<number>()
@@ -46,7 +46,7 @@ export class Clients {
     return { asked: this.#asked, replied: this.#replied.size }
   }
 
-  /** How replies come back. */
+  /** The way of replies. */
   readonly udp: ResponderOptions['udp'] = [
     {
       send: (clients, row, { octets, offset, length }, id) =>
@@ -59,7 +59,7 @@ export class Clients {
     noReply: () => undefined,
   }
 
-  /** Puts a query into the batch; the port of the client is its number, and so is the channel over TCP. */
+  /** Puts a query into the batch. The number of the question is the client's port, and the channel over TCP. */
   ask(batch: MessageBatch, { from, name, type, tcp, edns }: Question): void {
     this.last = undefined
     const number = ++this.#asked

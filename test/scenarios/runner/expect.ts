@@ -1,4 +1,4 @@
-// What EXPECT and COUNTER compare. Each kind reads its own words; README.md has them all.
+// The comparisons of EXPECT and COUNTER. Each kind reads its own words. README.md lists all of them.
 
 import assert from 'node:assert/strict'
 import { widthOf } from '../../../src/core/ip.ts'
@@ -13,7 +13,7 @@ type Expectation = (world: World, words: readonly string[]) => void
 
 export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
   answer: expectAnswer,
-  'no-answer': ({ clients }) => assert.equal(clients.last, undefined, 'no reply has come'),
+  'no-answer': ({ clients }) => assert.equal(clients.last, undefined, 'no reply has arrived'),
   packet: (world, [from = '', to = '', verdict]) => assert.equal(judge(world, from, to), verdict),
   data: (world, [from = '', to = '', verdict]) => assert.equal(sendOn(world, from, to), verdict),
   labels: (world, [prefix = '', ...labels]) =>
@@ -24,10 +24,10 @@ export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
     assert.equal(stateOf(world, endpoint, name, address), state),
 }
 
-/** `RCODE [TC] [ADDRESS ...] [EDE N]`: exactly these addresses, that error or none. */
+/** `RCODE [TC] [ADDRESS ...] [EDE N]`: exactly these addresses, and this error or none. */
 function expectAnswer({ clients }: World, [rcode, ...words]: readonly string[]): void {
   const { last } = clients
-  assert.ok(last !== undefined, 'a reply has come')
+  assert.ok(last !== undefined, 'a reply has arrived')
   const at = words.indexOf('EDE')
   const ede = at < 0 ? undefined : Number(words[at + 1])
   const given = at < 0 ? words : words.slice(0, at)
@@ -39,7 +39,7 @@ function expectAnswer({ clients }: World, [rcode, ...words]: readonly string[]):
   assert.deepEqual(last, { rcode, truncated, ede, addresses })
 }
 
-/** Of `PREFIX` for the node, of `PREFIX@ENDPOINT` in that endpoint's own scope. */
+/** Labels of `PREFIX` for the node, or of `PREFIX@ENDPOINT` in that endpoint's own scope. */
 function labelsOf(world: World, text: string): readonly string[] {
   const { core } = world
   const [prefix = '', endpoint] = text.split('@')
@@ -49,7 +49,7 @@ function labelsOf(world: World, text: string): readonly string[] {
   return core.labelSets.format(row === 0 ? 0 : core.ipcache.prefixes.derived[row]!)
 }
 
-/** Identities of the datapath's entries whose labels came from names, one an entry. */
+/** Identities of the datapath's entries whose labels come from names, one per entry. */
 function taught({ core, kernel }: World): readonly number[] {
   const { prefixes } = kernel.dump()
   const identities: number[] = []
@@ -74,7 +74,7 @@ function stateOf(world: World, endpoint: string, name: string, address: string):
   return pair === 0 ? 'gone' : names.stateOf(pair)
 }
 
-/** Every number that a scenario can look at, `part.name`. */
+/** Every number that a scenario can check, as `part.name`. */
 export function countersOf(world: World): ReadonlyMap<string, number> {
   const { core, admission, settlement, learner, releases, responder, upstream, kernel } = world
   const { allocator, committer, expiry } = core

@@ -1,4 +1,4 @@
-// The packet model, which a scenario can make refuse entries, as a kernel does that has no room.
+// The packet model, which can refuse entries on request, like a kernel without room.
 
 import type { Changes, CommitFailure, CommitResult } from '../../../src/datapath/entries.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
@@ -7,9 +7,9 @@ import { PacketModel } from '../../support/models/packet-model/packet-model.ts'
 export type Refusal = 'nothing' | 'prefix' | 'policy'
 
 export class ScenarioKernel extends PacketModel {
-  /** What is refused when a commit would write it; removals always succeed. */
+  /** The kind of entries that a commit cannot write. Removals always succeed. */
   refusal: Refusal = 'nothing'
-  /** Only prefixes with these texts; all when empty. */
+  /** Only prefixes with these texts. If empty, all prefixes. */
   refusedPrefixes: ReadonlySet<string> = new Set()
 
   override commit(changes: Changes): CommitResult {

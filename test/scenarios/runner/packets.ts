@@ -1,4 +1,4 @@
-// Packets of a scenario: `ENDPOINT ADDRESS:PORT[/udp]`, IPv6 in brackets. Each goes through the datapath's own judge.
+// Packets of a scenario: `ENDPOINT ADDRESS:PORT[/udp]`, IPv6 in brackets. The datapath's own judge decides about each.
 
 import assert from 'node:assert/strict'
 import type { Endpoint } from '../../../src/endpoints/registry.ts'
@@ -12,18 +12,18 @@ interface Peer {
   readonly protocol: 'tcp' | 'udp'
 }
 
-/** The port of an opened connection; packets that stand alone have others. */
+/** The port of an opened connection. Single packets have other ports. */
 const CONNECTION_PORT = 50_000
 const SINGLE_PORT = 40_000
 
-/** One packet that begins something: `allow`, `drop`, `audit` or `bypass`. */
+/** The verdict on a packet that begins a connection: `allow`, `drop`, `audit` or `bypass`. */
 export function judge(world: World, from: string, to: string): string {
   const peer = parsePeer(to)
   const ports = { from: SINGLE_PORT, to: peer.port }
   return send(world, from, peer, peer.protocol === 'udp' ? udp(ports) : tcp(ports, SYN))
 }
 
-/** Three packets that open a TCP connection, which must pass. */
+/** Opens a TCP connection with three packets, which must pass. */
 export function open(world: World, from: string, to: string): void {
   const peer = parsePeer(to)
   const ports = { from: CONNECTION_PORT, to: peer.port }
@@ -33,14 +33,14 @@ export function open(world: World, from: string, to: string): void {
   assert.equal(send(world, from, peer, tcp(ports, ACK)), 'allow', 'the connection may be opened')
 }
 
-/** A FIN from either side. */
+/** Closes a connection with a FIN from either side. */
 export function close(world: World, from: string, to: string): void {
   const peer = parsePeer(to)
   send(world, from, peer, tcp({ from: CONNECTION_PORT, to: peer.port }, FIN | ACK))
   receive(world, from, peer, tcp({ from: peer.port, to: CONNECTION_PORT }, FIN | ACK))
 }
 
-/** A packet with data on an open connection. */
+/** The verdict on a packet with data on an open connection. */
 export function sendOn(world: World, from: string, to: string): string {
   const peer = parsePeer(to)
   return send(world, from, peer, tcp({ from: CONNECTION_PORT, to: peer.port }, PSH | ACK))

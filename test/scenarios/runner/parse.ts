@@ -1,19 +1,19 @@
-// A scenario's text as steps: a line that starts with a word in capitals is a step, what is indented under it is its
-// block. Knows nothing of what the steps mean. Faults name file and line.
+// Reads a scenario's text as steps: a line that starts with a word in capitals is a step, and the indented lines below it are its block.
+// Knows no meaning of steps. Faults name file and line.
 
 export interface Step {
   readonly file: string
   readonly line: number
   /** The first word. */
   readonly verb: string
-  /** All words behind it. */
+  /** All words after it. */
   readonly words: readonly string[]
-  /** The indented lines, without the indent of the first; empty when there are none. */
+  /** The indented lines, without the indent of the first. Empty if there are none. */
   readonly block: string
 }
 
 export interface Scenario {
-  /** The comment that the file opens with, in one line. */
+  /** The comment at the beginning of the file, in one line. */
   readonly title: string
   readonly steps: readonly Step[]
 }
@@ -62,12 +62,12 @@ function titleOf(lines: readonly string[]): string {
     .trim()
 }
 
-/** A comment starts at the line's start or behind a space. */
+/** A comment starts at the line's start or after a space. */
 function withoutComment(line: string): string {
   return line.replace(/(^|\s)#.*$/, '')
 }
 
-/** The first line that doesn't belong to the block any more; empty lines at its end don't either. */
+/** The first line after the block. Empty lines at its end do not belong to it. */
 function endOfBlock(lines: readonly string[], start: number): number {
   let end = start
   for (let i = start; i < lines.length; i++) {

@@ -1,5 +1,5 @@
-// Runs the steps of a scenario one after the other over one world. What a step brings about has happened before the
-// next one: all that is due at this moment of fake time. Any failure names file and line.
+// Runs the steps of a scenario one after the other over one world. All effects of a step that are due at this moment of fake time happen
+// before the next step. Any failure names file and line.
 
 import assert from 'node:assert/strict'
 import { formatFault } from '../../../src/core/errors.ts'
@@ -43,10 +43,10 @@ function makeWorld(settings: readonly Step[]): World {
 }
 
 class Run {
-  /** Whether anything was compared. */
+  /** Whether a step has compared anything. */
   expected = false
   readonly #world: World
-  /** Counters when they were last looked at. */
+  /** The values of counters when they were last checked. */
   readonly #seen = new Map<string, number>()
 
   constructor(world: World) {
@@ -70,7 +70,7 @@ class Run {
     const [kind = '', ...words] = step.words
     if (step.verb === 'EXPECT') {
       const expectation = EXPECTATIONS[kind]
-      assert.ok(expectation !== undefined, `nothing to expect is called ${kind}`)
+      assert.ok(expectation !== undefined, `no expectation is called ${kind}`)
       expectation(this.#world, words)
       this.expected = true
     } else if (step.verb === 'COUNTER') {
@@ -83,7 +83,7 @@ class Run {
     }
   }
 
-  /** `NAME = N`, `NAME >= N`, `NAME + N` (grown by N since it was last looked at). */
+  /** `NAME = N`, `NAME >= N`, `NAME + N` (grown by N since the last check). */
   #counter([name = '', operator = '', text]: readonly string[]): void {
     const value = countersOf(this.#world).get(name)
     const number = Number(text)
@@ -97,7 +97,7 @@ class Run {
       case '>=':
         return assert.ok(value >= number, `${value} is at least ${number}`)
       case '+':
-        assert.ok(before !== undefined, `${name} was looked at before`)
+        assert.ok(before !== undefined, `${name} was checked before`)
         return assert.equal(value - before, number)
       default:
         assert.fail(`=, >= or +, not ${operator}`)
@@ -172,7 +172,10 @@ function setKernel({ kernel, slow }: World, { words: [verb, what, ...prefixes] }
   if (verb === 'stalls') return slow.stall()
   if (verb === 'goes-on') return slow.goOn()
   const refusal = REFUSALS.find((each) => each === what)
-  assert.ok(verb === 'healed' || (verb === 'refuses' && refusal !== undefined), 'what it refuses')
+  assert.ok(
+    verb === 'healed' || (verb === 'refuses' && refusal !== undefined),
+    'a known kind of entries to refuse',
+  )
   kernel.refusal = verb === 'healed' ? 'nothing' : (refusal ?? 'nothing')
   kernel.refusedPrefixes = new Set(prefixes)
 }

@@ -1,5 +1,5 @@
-// The upstream side of a scenario, in memory: the zone's server asked without sockets. The table of queries in flight
-// and the batches are the real ones, so one turn's answers are settled by one commit, and slots are taken and released.
+// The upstream side of a scenario, in memory: it asks the zone's server without sockets. The table of queries in flight and the batches are
+// the real ones, so one commit settles the answers of one turn, and slots are taken and released.
 
 import { invariant } from '../../../src/core/invariant.ts'
 import {
@@ -27,7 +27,7 @@ export class ScenarioUpstream implements Pick<Upstream, 'forward' | 'release' | 
   readonly #options: ScenarioUpstreamOptions
   readonly #delivery: Delivery
   readonly #view = new SlotView()
-  /** Number of the query that a slot is taken by; an answer for another comes too late. */
+  /** Number of the query in a slot. An answer to another query is too late. */
   readonly #queries: Uint32Array
 
   constructor(options: ScenarioUpstreamOptions) {
@@ -88,7 +88,7 @@ export class ScenarioUpstream implements Pick<Upstream, 'forward' | 'release' | 
     this.#delivery.failure(slot, FAILED_TIMEOUT)
   }
 
-  /** Ends the query that took the slot; false when it has ended before. */
+  /** Ends the query in the slot. Returns false if it has already ended. */
   #end(slot: number, query: number): boolean {
     if (this.#queries[slot] !== query) return false
     this.#queries[slot] = 0
@@ -96,7 +96,7 @@ export class ScenarioUpstream implements Pick<Upstream, 'forward' | 'release' | 
   }
 }
 
-/** Labels of the name at `at`, each octet one character, case as asked. */
+/** Labels of the name at `at`, each octet as one character, in its own case. */
 function labelsIn(octets: Uint8Array, at: number): readonly string[] {
   const labels: string[] = []
   for (let i = at; octets[i] !== 0; i += 1 + (octets[i] ?? 0)) {

@@ -1,6 +1,5 @@
-// The real parts of the daemon on fake time, put together as src/daemon/daemon.ts and src/proxy/dns-proxy.ts do, with three
-// things in memory instead of the world: clients, the server, and the datapath. Tables are made no larger than a
-// scenario needs.
+// The real parts of the daemon on fake time, connected as in src/daemon/daemon.ts and src/proxy/dns-proxy.ts. Clients, server and datapath
+// are models in memory. Tables are only as large as a scenario needs.
 
 import assert from 'node:assert/strict'
 import { parseConfig } from '../../../src/config/load.ts'
@@ -40,7 +39,7 @@ const PAIRS_MAX = 20_000
 const CONFIGURED_PREFIXES_MAX = 2_000
 const IN_FLIGHT_MAX = 1_024
 const SECOND_MS = 1000
-/** Scenarios begin in the middle of a second, as queries mostly do: what ends with a second has ended when as many have passed. */
+/** Scenarios begin in the middle of a second, like most queries. So a time that is counted in whole seconds ends between two seconds. */
 const HALF_PAST = 1_000_500
 
 export class World {
@@ -51,7 +50,7 @@ export class World {
   readonly flowBegins = new FlowBegins()
   readonly config: Config
   readonly kernel: ScenarioKernel
-  /** What stands between the node and the kernel: may take its time. */
+  /** Between node and datapath; delays commits on request. */
   readonly slow: SlowDatapath
   readonly core: CoreState
   readonly policies: PolicyControl
@@ -148,7 +147,7 @@ export class World {
     return endpoint
   }
 
-  /** Everything that is due at this moment, what it brings about included. */
+  /** Runs everything that is due at this moment, and its effects. */
   settle(): void {
     this.clock.advance(0)
   }

@@ -1,7 +1,7 @@
-// What the server of a scenario answers: UPSTREAM's lines read, and messages made of them octet by octet.
+// The answers of a scenario's server: reads the lines of UPSTREAM, and makes messages from them octet by octet.
 //   NAME TYPE: PART, PART ...
-// A part is `CNAME TARGET`, addresses, `HINTS ADDRESS ...` (an HTTPS record), `POOL FIRST COUNT BY N` (each answer shows the next N of COUNT addresses), an
-// RCODE, `SILENT`, `UNREACHABLE`, `MALFORMED` or `AFTER DURATION`. A part with records may end in `TTL SECONDS`.
+// A part is `CNAME TARGET`, addresses, `HINTS ADDRESS ...` (an HTTPS record), `POOL FIRST COUNT BY N` (each answer has the next N of COUNT
+// addresses), an RCODE, `SILENT`, `UNREACHABLE`, `MALFORMED` or `AFTER DURATION`. A part with records can end in `TTL SECONDS`.
 
 import { parseDuration } from '../../../src/core/quantity.ts'
 import {
@@ -30,14 +30,14 @@ export const RCODES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', '
 const DEFAULT_TTL = 300
 const NOTHING: Answering = { kind: 'answer', delayMs: 0, rcode: 0, malformed: false, parts: [] }
 
-/** What the server does with a question. */
+/** The server's reaction to a question. */
 export type Reply = { readonly kind: 'silent' } | { readonly kind: 'unreachable' } | Answering
 
 export interface Answering {
   readonly kind: 'answer'
   readonly delayMs: number
   readonly rcode: number
-  /** Octets stand behind the last record. */
+  /** Whether octets follow the last record. */
   readonly malformed: boolean
   readonly parts: readonly Part[]
 }
@@ -57,7 +57,7 @@ interface Pool {
 export class Zone {
   readonly #replies = new Map<string, Reply>()
 
-  /** Adds the lines of a block; a later one for the same name and type replaces the earlier. */
+  /** Adds the lines of a block. A later line for the same name and type replaces the earlier one. */
   add(step: Step): void {
     for (const { place, text } of blockLines(step)) {
       const [, name, type, rest] = /^(\S+)\s+([A-Z]+):\s*(.*)$/.exec(text) ?? []
@@ -68,7 +68,7 @@ export class Zone {
     }
   }
 
-  /** A name that no line has does not exist; one that has other types only has no data. */
+  /** A name without a line does not exist. A name with lines only for other types has no data. */
   replyTo(name: string, type: number): Reply {
     const lower = name.toLowerCase()
     const found = this.#replies.get(`${lower} ${type}`)
@@ -78,7 +78,7 @@ export class Zone {
   }
 }
 
-/** The message that answers a question (its name in labels, as asked); pools move on. */
+/** The message that answers a question (its name as labels in their own case). Pools advance. */
 export function mkReply(labels: readonly string[], type: number, reply: Answering): Uint8Array {
   let owner: readonly string[] = labels
   const answers: MkRecord[] = []
