@@ -1,10 +1,9 @@
-// 1,000,000 mutated packets through the whole daemon, in and out, over real sockets: it does not crash, every query gets
-// the one answer that docs/spec/semantics 4 says, and what was taught is exactly what the oracle says.
+// Sends 1,000,000 mutated packets through the whole daemon, in and out, over real sockets. The daemon must not crash. Every query must get
+// the one answer that docs/spec/semantics 4 says. The node must learn exactly what the oracle says.
 //
 //   npm run fuzz [-- packets --count N --seed S --only CASE]
 //
-// Exit code: 0; 1 on any difference, with the seed, the case and its packets, or when too few packets got anywhere; 2 for
-// wrong usage.
+// Exit code: 0; 1 on any difference, with the seed, the case and its packets, or if too few packets were accepted; 2 for wrong usage.
 
 import { parseArgs } from 'node:util'
 import { run, type RunResult } from './support/run.ts'

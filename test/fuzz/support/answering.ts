@@ -1,6 +1,6 @@
-// The server's side: every query that the daemon forwards is looked at and then answered, mostly with spoiled messages,
-// until one was sent that must be accepted. After a mismatch over UDP the server often waits for the query to come
-// again over TCP. No second acceptable message leaves on another socket, so which one counts is always known.
+// The server's side: looks at every query that the daemon forwards, and answers it, mostly with spoiled messages, until it has sent a message
+// that the daemon must accept. After a mismatch over UDP the server often waits for the query to come again over TCP. It sends no second
+// acceptable message on another socket, so it always knows which one counts.
 
 import { readQuery, type ReadQuery } from '../../support/models/query-oracle.ts'
 import { mutateOctets } from '../../support/models/mutate.ts'
@@ -12,9 +12,9 @@ import type { Tally } from './tally.ts'
 
 type Kind = 'field' | 'spoiled' | 'plain' | 'stray'
 
-/** Spoiled messages for one query, before it gets a good one. */
+/** The most spoiled messages for one query before it gets a good one. */
 const SPOILED_MAX = 6
-/** Of so many answers over TCP, one is followed by the connection's end. */
+/** After one of so many answers over TCP, the connection ends. */
 const HANG_UP_EVERY = 500
 
 export interface AnsweringOptions {
@@ -23,13 +23,13 @@ export interface AnsweringOptions {
   readonly ledger: Ledger
   readonly tally: Tally
   readonly onFault: (fault: string, pending: Pending | undefined, octets: Uint8Array) => void
-  /** Every packet on its way to the daemon, for the report of a crash. */
+  /** Called for every packet to the daemon, for the report of a crash. */
   readonly onSend: (what: string, octets: Uint8Array) => void
 }
 
 export class Answering {
   readonly #to: AnsweringOptions
-  /** For what belongs to no case. */
+  /** For choices outside of cases. */
   readonly #random: Random
 
   constructor(options: AnsweringOptions) {
@@ -57,9 +57,9 @@ export class Answering {
     this.#answer(pending, channel, idOf(octets))
   }
 
-  /** A query whose client has had its answer already: what is sent now must change nothing. */
+  /** A query whose client already has its answer: messages for it must change nothing. */
   #late(channel: Channel, read: ReadQuery, id: number): void {
-    // The daemon's own question for a sign of life.
+    // The daemon's own query, by which it looks for a sign of life.
     if (read.labels.length === 0) return
     if (this.#random.oneIn(2)) this.#stray(channel, mkStray(this.#random, read, id))
   }
@@ -71,7 +71,7 @@ export class Answering {
     const first = !channel.overTcp && pending.waits.length === 1
     while (pending.accepted === undefined) {
       this.#sendOne(pending, channel, id)
-      // It comes over TCP once only; a later attempt over UDP must find its answer here.
+      // The query comes over TCP only once. A later attempt over UDP must find its answer here.
       if (first && pending.owesRepeat && isOpen(pending) && random.oneIn(2)) return
     }
     while (random.oneIn(8)) this.#stray(channel, mkStray(random, read, id))
@@ -91,7 +91,7 @@ export class Answering {
     }
   }
 
-  /** A good answer from a port that was not asked: the kernel keeps it from the daemon. */
+  /** Sends a good answer from a port that was not asked. The kernel must keep it from the daemon. */
   #strayFromElsewhere({ random, read }: Pending, channel: Channel, id: number): void {
     const { server, tally, onSend } = this.#to
     if (channel.overTcp) return

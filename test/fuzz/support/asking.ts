@@ -1,4 +1,4 @@
-// The clients' side: one query for each case, spoiled or not, over a socket chosen by the case, and a look at each reply.
+// The clients' side: one query for each case, spoiled or not, over a socket that the case chooses, and a check of each reply.
 
 import type { Daemon } from '../../../src/daemon/daemon.ts'
 import { readQuery } from '../../support/models/query-oracle.ts'
@@ -12,11 +12,11 @@ import { TcpAsker, UdpAsker } from './sockets.ts'
 import type { Tally } from './tally.ts'
 import type { Who } from './world.ts'
 
-/** Of 100 cases, so many are spoiled queries. */
+/** So many of 100 cases are spoiled queries. */
 const SPOILED_PERCENT = 40
-/** One query in so many is never answered by the server. */
+/** The server never answers one of so many queries. */
 const SILENT_EVERY = 4000
-/** The first suffixes, whose names both endpoints may ask. */
+/** The first suffixes. Both endpoints can ask their names. */
 const COMMON_SUFFIXES = 5
 
 const UDP: readonly Who[] = ['open', 'open', 'open', 'open', 'open', 'walled', 'walled', 'nobody']
@@ -25,7 +25,7 @@ const TCP: readonly Who[] = ['open', 'open', 'walled', 'nobody']
 export interface AskingOptions {
   readonly seed: number
   readonly daemon: Daemon
-  /** Where it listens. */
+  /** The port of the daemon's listener. */
   readonly port: number
   readonly ledger: Ledger
   readonly tally: Tally
@@ -71,7 +71,7 @@ export class Asking {
     giveFreeId(query, client)
     const read = readQuery(query)
     const fate = fateOf(query, read, client.who, client.overTcp)
-    // A spoiled name can be that of another query; who taught what would not be clear any more.
+    // A spoiled name can be that of another query. Then it would be unclear which of them taught.
     if (read.sound && ledger.hasName(read.labels)) return
     if (spoiled) tally.packets.query++
     else tally.plain.queries++
@@ -100,12 +100,12 @@ export class Asking {
     client.send(query)
   }
 
-  /** Leaves connections that are used up. */
+  /** Leaves connections that have carried enough queries. */
   endTurn(): void {
     for (const client of this.#tcp) client.renew()
   }
 
-  /** Plain queries come from endpoints; now and then over TCP. */
+  /** Plain queries come from endpoints, sometimes over TCP. */
   #pick(random: Random, spoiled: boolean): Client {
     const clients: readonly Client[] = random.oneIn(6) ? this.#tcp : this.#udp
     return random.pick(spoiled ? clients : clients.filter(({ who }) => who !== 'nobody'))
@@ -115,7 +115,7 @@ export class Asking {
     const { ledger, check, daemon, onFault } = this.#to
     const pending = reply.length < 2 ? undefined : client.waiting.get(idOf(reply))
     if (pending === undefined) {
-      onFault('a reply that nobody waits for', undefined, reply)
+      onFault('a reply to no waiting query', undefined, reply)
       return
     }
     ledger.remove(pending)
@@ -123,12 +123,12 @@ export class Asking {
     if (fault !== undefined) onFault(fault, pending, reply)
     if (pending.fate.kind !== 'forwarded') return
     forget(daemon, pending.read.labels)
-    // At once: other names hold the same addresses and are looked at next.
+    // Commits at once: other names have the same addresses, and are checked next.
     daemon.core.committer.commit()
   }
 }
 
-/** Gives the query an id that its client does not wait for. */
+/** Gives the query an id without a waiting query of its client. */
 function giveFreeId(query: Uint8Array, client: Client): void {
   if (query.length < 2) return
   let id = idOf(query)

@@ -1,5 +1,5 @@
-// What is sent: queries of clients, answers of the server, and strays that answer nothing. Everything of case n comes
-// from the seed and n alone, so a case can be run again without the others.
+// The messages of cases: queries of clients, answers of the server, and strays that answer no query. Everything of case n comes from the
+// seed and n, so a case can run again without the others.
 
 import {
   A,
@@ -21,7 +21,7 @@ import type { ReadQuery } from '../../support/models/query-oracle.ts'
 import { Random } from '../../support/models/random.ts'
 import { SUFFIXES, UDP_MESSAGE_MAX } from './world.ts'
 
-/** The numbers of case n. */
+/** The random numbers of case n. */
 export function randomOf(seed: number, number: number): Random {
   let mixed = (seed ^ Math.imul(number + 1, 0x9e3779b1)) >>> 0
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
@@ -76,7 +76,7 @@ function withZeros(octets: Uint8Array, length: number): Uint8Array {
   return longer
 }
 
-/** The question with OPT where or as it must not be: a cookie of a wrong size, in another section, twice, of version 1. */
+/** The question with a misused OPT: a cookie of a wrong size, in another section, twice, of version 1. */
 function misuseOpt(random: Random, octets: Uint8Array): Uint8Array {
   const end = octets.indexOf(0, 12) + 5
   const size = random.pick([0, 7, 8, 9, 15, 16, 40, 41])
@@ -98,7 +98,7 @@ function misuseOpt(random: Random, octets: Uint8Array): Uint8Array {
   return made.octets
 }
 
-/** QDCOUNT 2 and a second question where it belongs, behind a first one without EDNS. */
+/** Sets QDCOUNT to 2 and adds a second question in its place, after a first one without EDNS. */
 function addQuestion(octets: Uint8Array, labels: readonly string[]): Uint8Array {
   const end = octets.indexOf(0, 12) + 5
   const more = concat(octets.subarray(0, end), wireName(labels), Uint8Array.of(0, 1, 0, 1))
@@ -106,7 +106,7 @@ function addQuestion(octets: Uint8Array, labels: readonly string[]): Uint8Array 
   return more
 }
 
-/** One field changed, and really changed. */
+/** Changes one field to another value. */
 export function changeField(random: Random, laid: Laid): Uint8Array {
   for (;;) {
     const changed = mutateField(random, laid)
@@ -117,7 +117,7 @@ export function changeField(random: Random, laid: Laid): Uint8Array {
 const GUARDED_4 = ['127.0.0.53', '169.254.169.254', '10.66.1.2', '0.0.0.0', '224.0.0.251'].map(
   (address) => address.split('.').map(Number),
 )
-/** Heads of IPv6 addresses, with zeros behind: plain, guarded, or with an IPv4 address inside. */
+/** First groups of IPv6 addresses, followed by zeros: plain, guarded, or with an IPv4 address inside. */
 const HEADS_6: readonly (readonly number[])[] = [
   [0xfe, 0x80],
   [0xff, 0x02],
@@ -134,7 +134,7 @@ const EMBEDDING_6: readonly (readonly number[])[] = [
   [0x20, 0x02],
 ]
 
-/** A well-formed answer to the query under that id, with more kinds of addresses than the mutator's own. */
+/** A well-formed answer to the query with that id. It has more kinds of addresses than the mutator's own answers. */
 export function mkAnswer(random: Random, read: ReadQuery, id: number): Laid {
   if (random.oneIn(30)) return mkBareAnswer(random, id)
   const { labels, type } = read
@@ -148,7 +148,7 @@ export function mkAnswer(random: Random, read: ReadQuery, id: number): Laid {
   return laid
 }
 
-/** One record more, behind all others, with so much RDATA. */
+/** Adds one record of that RDATA size after all others. */
 function pad({ octets, fields }: Laid, length: number): Laid {
   const data = new Uint8Array(length)
   const record = [0, 0, 16, 0, 1, 0, 0, 0, 60, length >> 8, length & 255]
@@ -157,7 +157,7 @@ function pad({ octets, fields }: Laid, length: number): Laid {
   return { octets: Uint8Array.from(longer), fields }
 }
 
-/** An answer without a question, as servers send that did not understand it: some pass, some are nobody's. */
+/** An answer without a question, like that of a server that did not understand the query. Some pass, others answer no query. */
 function mkBareAnswer(random: Random, id: number): Laid {
   const rcode = random.pick([0, 1, 1, 2, 3, 4, 5, 9])
   const additionals = random.oneIn(2) ? [opt()] : []
@@ -181,7 +181,7 @@ function plantAddress(random: Random, { octets }: Laid, data: Field, type: Field
   }
 }
 
-/** A message that no client waits for, though it may look much like one. `id`: one in use, or not. */
+/** A message for which no client waits, although it can look similar. `id`: one in use, or another. */
 export function mkStray(random: Random, read: ReadQuery, id: number): Uint8Array {
   const idOf = random.oneIn(2) ? id : random.below(0x10000)
   const { octets } = mkAnswer(random, read, idOf)
@@ -191,7 +191,7 @@ export function mkStray(random: Random, read: ReadQuery, id: number): Uint8Array
     case 1:
       return mutateOctets(random, mutateOctets(random, octets))
     case 2:
-      // The same under another name.
+      // The same with another name.
       return mkAnswer(random, { ...read, labels: ['x', ...read.labels.slice(1)] }, idOf).octets
     default:
       return octets

@@ -1,4 +1,4 @@
-// One reply against what it must be, and what was learned against what the oracle says.
+// Compares one reply with the expected one, and the learned addresses with the oracle's.
 
 import type { Daemon } from '../../../src/daemon/daemon.ts'
 import {
@@ -23,7 +23,7 @@ export class Check {
   readonly #ledger: Ledger
   readonly #tally: Tally
   readonly #guarded = new Guarded()
-  /** None is guarded. */
+  /** Guards no address. */
   readonly #nothing = { has: () => false }
 
   constructor(options: {
@@ -36,7 +36,7 @@ export class Check {
     this.#tally = options.tally
   }
 
-  /** What is wrong with the reply to a query, or with what the node has learned from it; undefined when nothing is. */
+  /** The fault of the reply to a query, or of what the node learned from it. Undefined if there is none. */
   faultOf(pending: Pending, reply: Uint8Array): string | undefined {
     const { fate, accepted } = pending
     if (fate.kind === 'local') return this.#local(pending, reply, fate.rcode, fate.ede)
@@ -61,7 +61,7 @@ export class Check {
     return differs('the local answer', wanted, reply) ?? this.#learned(pending, new Map())
   }
 
-  /** No answer was sent that had to be accepted. */
+  /** Checks a reply although the server sent no acceptable answer. */
   #unanswered(pending: Pending, reply: Uint8Array): string | undefined {
     const { query, read, silent, hangUps } = pending
     const timeout = localReply(query, read, SERVFAIL, EDE_TIMEOUT)
@@ -98,7 +98,7 @@ export class Check {
     )
   }
 
-  /** What the node has learned under the name: these addresses, for the asking endpoint, so long, so labelled. */
+  /** The node must have learned exactly these addresses under the name, for the asking endpoint, with the right times and labels. */
   #learned(pending: Pending, taught: ReadonlyMap<string, number>): string | undefined {
     const { read, client, tick } = pending
     const learned = readLearned(this.#daemon, read.labels)
@@ -125,7 +125,7 @@ export class Check {
   }
 }
 
-/** The server's octets under the client's id, and the client's letters in the question. */
+/** The reply must be the server's octets with the client's id, and the client's letters in the question. */
 function passFault(
   { query, read }: Pending,
   reply: Uint8Array,
@@ -144,7 +144,7 @@ function cutFault(
 ): string | undefined {
   const wanted = truncatedReply(query, read, accepted.octets)
   const got = Buffer.from(reply)
-  // The upper bits of the RCODE stand in the OPT record behind the question.
+  // The upper bits of the RCODE are in the OPT record after the question.
   if (read.opt !== undefined && got.length === wanted.length) got[read.questionEnd + 5] = 0
   return differs('the shortened answer', wanted, got)
 }

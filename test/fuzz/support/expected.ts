@@ -1,5 +1,5 @@
-// What a client gets and what the node learns, by a naive reading of docs/spec/semantics 4: the octets of local answers, whether a
-// message is the answer at all, and the addresses that it teaches with their times.
+// The client's reply and what the node learns, by a naive reading of docs/spec/semantics 4: the octets of local answers, whether a message
+// is the answer at all, and the addresses that it teaches with their times.
 
 import { oracle, readLabels } from '../../support/models/oracle.ts'
 import type { ReadQuery } from '../../support/models/query-oracle.ts'
@@ -9,7 +9,7 @@ import { MAX_TTL, mayAsk, MIN_TTL, UDP_MESSAGE_MAX, type Who } from './world.ts'
 export type Fate =
   | { readonly kind: 'forwarded' }
   | { readonly kind: 'silent' }
-  /** Answered by the daemon itself. */
+  /** The daemon itself answers. */
   | { readonly kind: 'local'; readonly rcode: number; readonly ede: number | undefined }
 
 export const SERVFAIL = 2
@@ -20,7 +20,7 @@ export const EDE_MALFORMED = 24
 const local = (rcode: number, ede?: number): Fate => ({ kind: 'local', rcode, ede })
 const [FORMERR, NOTIMP, REFUSED, BADVERS] = [1, 4, 5, 16]
 
-/** What becomes of a query as such, before any server is asked. */
+/** The treatment of a query before any server is asked. */
 export function fateOf(query: Uint8Array, read: ReadQuery, who: Who, overTcp: boolean): Fate {
   const oversized = !overTcp && query.length > UDP_MESSAGE_MAX
   if (read.verdict === 'silent') return { kind: 'silent' }
@@ -31,7 +31,7 @@ export function fateOf(query: Uint8Array, read: ReadQuery, who: Who, overTcp: bo
   return mayAsk(who, read.labels) ? { kind: 'forwarded' } : local(REFUSED, 15)
 }
 
-/** The daemon's own answer to a well-formed query: the question as it came, RA, and OPT with EDE if it had OPT. */
+/** The daemon's own answer to a well-formed query: the unchanged question, RA, and OPT with EDE if the query had OPT. */
 export function localReply(
   query: Uint8Array,
   read: ReadQuery,
@@ -50,7 +50,7 @@ export function localReply(
   return Buffer.concat([head, Buffer.from(opt)])
 }
 
-/** Why `reply` cannot be the local answer to a query that cannot be read throughout; undefined when it can. */
+/** The reason why `reply` cannot be the local answer to a partly unreadable query. Undefined if it can. */
 export function faultOfLooseReply(
   reply: Uint8Array,
   query: Uint8Array,
@@ -75,7 +75,7 @@ export function faultOfLooseReply(
   return wanted.test(opt) ? undefined : 'OPT'
 }
 
-/** The answer cut to header, question and OPT for a client that takes no more over UDP; the RCODE's upper bits zero. */
+/** The answer reduced to header, question and OPT, for a client that accepts no more over UDP. The RCODE's upper bits are zero. */
 export function truncatedReply(query: Uint8Array, read: ReadQuery, answer: Uint8Array): Buffer {
   const reply = localReply(query, read, 0, undefined)
   const flags = Buffer.from(answer).readUInt16BE(2)
@@ -83,7 +83,7 @@ export function truncatedReply(query: Uint8Array, read: ReadQuery, answer: Uint8
   return reply
 }
 
-/** The longest answer that goes out over UDP; one that came over UDP was made for the client's size. */
+/** The longest answer over UDP. An answer that arrived over UDP already fits the client's size. */
 export function udpLimit(read: ReadQuery, cameOverTcp: boolean): number {
   if (!cameOverTcp) return UDP_MESSAGE_MAX
   return Math.min(Math.max(512, read.opt?.udpSize ?? 512), UDP_MESSAGE_MAX)

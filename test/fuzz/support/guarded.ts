@@ -1,5 +1,5 @@
-// Addresses that docs/spec/semantics 4 keeps from being taught, as Node's own lists of networks: the second opinion on
-// names/guard.ts. IPv4 addresses inside IPv6 ones are taken out by the forms of RFC 6052 2.2, RFC 3056, RFC 4380 4 and RFC 2765 2.1.
+// The addresses that docs/spec/semantics 4 never lets names teach, as Node's own lists of networks: the second opinion on names/guard.ts.
+// Finds IPv4 addresses inside IPv6 ones by the forms of RFC 6052 2.2, RFC 3056, RFC 4380 4 and RFC 2765 2.1.
 
 import { BlockList } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -56,7 +56,7 @@ function expand(address: string): readonly number[] {
   return [...before, ...zeros, ...behind].flatMap((group) => [group >> 8, group & 255])
 }
 
-/** Every IPv4 address that such an IPv6 address can stand for. */
+/** Every IPv4 address that such an IPv6 address can contain. */
 function embedded(octets: readonly number[]): readonly string[] {
   const start = (length: number): string =>
     octets
@@ -75,7 +75,7 @@ function embedded(octets: readonly number[]): readonly string[] {
   }
   if (start(6) === '0064ff9b0001') {
     const readings = [at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), at(12, 13, 14, 15)]
-    // The prefix's length is unknown: a reading in 0.0.0.0/8 is a reading at the wrong place.
+    // The prefix's length is unknown. A reading in 0.0.0.0/8 comes from a wrong length.
     found.push(...readings.filter((four) => !four.startsWith('0.')))
   }
   return found

@@ -1,5 +1,5 @@
-// Who waits for what: every query of a client until it is answered, and under which ids it was asked of the server. From
-// this follows, before a message is sent to the daemon, whether it must be taken for an answer, and to which query.
+// The queries of clients until their answers, and the ids with which they are at the server. This tells, before a message is sent to the
+// daemon, whether the daemon must accept it as an answer, and to which query.
 
 import type { ReadQuery } from '../../support/models/query-oracle.ts'
 import type { Random } from '../../support/models/random.ts'
@@ -10,15 +10,15 @@ import type { Who } from './world.ts'
 export interface Client {
   readonly who: Who
   readonly overTcp: boolean
-  /** Its queries without reply, by their id. */
+  /** Its queries without a reply, by their id. */
   readonly waiting: Map<number, Pending>
   send(octets: Uint8Array): void
 }
 
-/** The daemon's socket or connection towards the server. */
+/** The daemon's socket or connection to the server. */
 export interface Channel {
   readonly overTcp: boolean
-  /** Queries asked on it that still wait, by the daemon's id. */
+  /** Queries on it that still wait, by the daemon's id. */
   readonly waits: Map<number, Pending>
   send(octets: Uint8Array): void
 }
@@ -29,7 +29,7 @@ export interface Accepted {
   readonly mutated: boolean
 }
 
-/** A query that must be replied to. */
+/** A query that must get a reply. */
 export interface Pending {
   readonly number: number
   readonly random: Random
@@ -37,29 +37,29 @@ export interface Pending {
   readonly read: ReadQuery
   readonly client: Client
   readonly fate: Fate
-  /** Ended connections before it was asked. */
+  /** Number of ended connections before it was asked. */
   readonly hangUps: number
-  /** Second of the daemon's clock when it was asked. */
+  /** The second of the daemon's clock when it was asked. */
   readonly tick: number
-  /** Never answered on purpose. */
+  /** Stays without an answer on purpose. */
   readonly silent: boolean
   readonly waits: { readonly channel: Channel; readonly id: number }[]
   /** Messages sent for it. */
   sent: number
-  /** What the server saw and did, for the report of a difference: milliseconds since `begun`, and what. */
+  /** The server's events and actions, for the report of a difference: milliseconds since `begun`, and a text. */
   readonly history: string[]
   readonly begun: number
   accepted: Accepted | undefined
-  /** A mismatch came over UDP, so the query must come over TCP, once. */
+  /** A mismatch arrived over UDP, so the query must come once over TCP. */
   owesRepeat: boolean
 }
 
 export interface Match {
-  /** Right id on the right socket, QR=1, opcode QUERY. */
+  /** The right id on the right socket, QR=1, opcode QUERY. */
   readonly header: boolean
-  /** It is the answer to a query that waits. */
+  /** Whether it is the answer to a waiting query. */
   readonly question: boolean
-  /** Whose id it has. */
+  /** The query with its id. */
   readonly pending: Pending | undefined
 }
 
@@ -68,12 +68,12 @@ export class Ledger {
   /** By name, oldest first: queries that must come over TCP, and since when. */
   readonly #owing = new Map<string, { readonly pending: Pending; readonly since: number }>()
   readonly #waiting = new Set<Pending>()
-  /** Queries that were replied to. */
+  /** The number of queries with a reply. */
   ended = 0
-  /** Grows when a connection is ended, and when the daemon has seen it: what it asked in between may be lost. */
+  /** Grows at the end of a connection, and when the daemon has noticed it. Queries between these moments can be lost. */
   hangUps = 0
 
-  /** Queries without reply. */
+  /** The number of queries without a reply. */
   get count(): number {
     return this.#waiting.size
   }
@@ -83,7 +83,7 @@ export class Ledger {
     return undefined
   }
 
-  /** Whether a query for the name waits: two would make it unclear who taught what. */
+  /** Whether a query for the name waits. Two would make it unclear which of them taught. */
   hasName(labels: readonly string[]): boolean {
     return this.#byName.has(JSON.stringify(labels))
   }
@@ -92,7 +92,7 @@ export class Ledger {
     return this.#byName.get(JSON.stringify(labels))
   }
 
-  /** A query that should have been asked again over TCP `ms` milliseconds ago and was not; excused if a connection ended. */
+  /** A query that was due over TCP `ms` milliseconds ago and did not come. The end of a connection excuses it. */
   takeOwing(ms: number): Pending | undefined {
     for (const [key, { pending, since }] of this.#owing) {
       if (performance.now() - since < ms) return undefined
@@ -110,7 +110,7 @@ export class Ledger {
     }
   }
 
-  /** The client has its reply. */
+  /** Removes a query whose client has its reply. */
   remove(pending: Pending): void {
     this.#waiting.delete(pending)
     this.ended++
@@ -123,14 +123,14 @@ export class Ledger {
     }
   }
 
-  /** The daemon asked the server, under that id. */
+  /** Records that the daemon asked the server with that id. */
   asked(pending: Pending, channel: Channel, id: number): void {
     remember(pending, `asked over ${transportOf(channel)}`)
     pending.waits.push({ channel, id })
     channel.waits.set(id, pending)
   }
 
-  /** A query for the name came over TCP; whose it is, if one had to come. */
+  /** Returns the query of a repetition over TCP, if one had to come. */
   repeated(labels: readonly string[]): Pending | undefined {
     const key = JSON.stringify(labels)
     const owing = this.#owing.get(key)
@@ -145,7 +145,7 @@ export class Ledger {
     return { header, question, pending }
   }
 
-  /** Notes what a message that is about to be sent must do to the query whose id it has. */
+  /** Records the necessary effect of a message, before it is sent, on the query with its id. */
   note({ question, pending }: Match, channel: Channel, octets: Uint8Array, mutated: boolean): void {
     if (pending === undefined || pending.accepted !== undefined) return
     const what = question ? 'answer' : 'mismatch'
@@ -170,7 +170,7 @@ export function transportOf({ overTcp }: { readonly overTcp: boolean }): 'TCP' |
   return overTcp ? 'TCP' : 'UDP'
 }
 
-/** Of a query that goes on and on the beginning is enough. */
+/** The most events in a history. The first ones are enough for a long query. */
 const HISTORY_MAX = 32
 
 function remember({ history, begun }: Pending, what: string): void {

@@ -1,4 +1,4 @@
-// What the daemon has learned, read out of its tables, and forgotten again once it was compared.
+// Reads the learned addresses from the daemon's tables, and forgets them after the comparison.
 
 import { endpointId } from '../../../src/core/ids.ts'
 import { formatAddress } from '../../../src/core/ip.ts'
@@ -11,13 +11,13 @@ export interface Learned {
   readonly address: string
   /** Second of the daemon's clock when the TTL ends. */
   readonly liveUntil: number
-  /** Names of the endpoints that it was learned for. */
+  /** Names of the endpoints that learned it. */
   readonly endpoints: readonly string[]
-  /** Labels of the identity that the datapath confirmed; undefined: it has no entry. */
+  /** Labels of the identity that the datapath confirmed. Undefined without an entry. */
   readonly labels: readonly string[] | undefined
 }
 
-/** Everything known under a name (labels in lower case). */
+/** Every address of a name (labels in lower case). */
 export function readLearned(daemon: Daemon, name: readonly string[]): readonly Learned[] {
   const { names, ipcache, labelSets } = daemon.core
   const learned: Learned[] = []
@@ -41,7 +41,7 @@ export function readLearned(daemon: Daemon, name: readonly string[]): readonly L
   return learned
 }
 
-/** Forgets the name as expiry does; the caller commits. */
+/** Forgets the name like expiry does. The caller commits. */
 export function forget(daemon: Daemon, name: readonly string[]): void {
   for (const mapping of mappingsOf(daemon, name)) {
     for (const entry of learnedEntriesOf(daemon, mapping)) daemon.core.names.forget(entry)
@@ -64,7 +64,7 @@ function learnedEntriesOf({ core: { names } }: Daemon, mapping: number): readonl
   return found
 }
 
-/** What is not as it was before the first query; call when no query is under way and every name was forgotten. */
+/** Differences from the state before the first query. To be called when no query is under way and every name is forgotten. */
 export function leftovers(daemon: Daemon, before: readonly string[]): readonly string[] {
   const { core, proxy } = daemon
   const { names, mappings, entries } = core.names
@@ -79,7 +79,7 @@ export function leftovers(daemon: Daemon, before: readonly string[]): readonly s
     if (count > 0) faults.push(`${count} ${what} are left`)
   }
   for (let row = 1; row <= names.slots.high; row++) {
-    if (names.isUsed(row)) faults.push(`taught under a name nobody asked: ${names.format(row)}`)
+    if (names.isUsed(row)) faults.push(`taught under a name without a query: ${names.format(row)}`)
   }
   const after = entriesOf(daemon)
   if (after.join() !== before.join()) {
@@ -99,7 +99,7 @@ export function entriesOf({ core }: Daemon): readonly string[] {
   return entries.sort()
 }
 
-/** Throws unless label sets, identities and rows are counted right. */
+/** Throws if a count of label sets, identities or rows is wrong. */
 export function validate({ core }: Daemon): void {
   const { labelSets, ipcache, allocator, selectorLabels, names } = core
   labelSets.collect()

@@ -1,5 +1,5 @@
-// The run: a daemon, clients that ask it, a server that answers it, until enough mutated packets have gone in and out.
-// Hundreds of queries are under way at any time. The first difference ends the run.
+// The run: a daemon, clients that ask it, and a server that answers it, until enough mutated packets have gone in and out. Hundreds of
+// queries are under way at any time. The first difference ends the run.
 
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Answering } from './answering.ts'
@@ -15,14 +15,14 @@ export interface RunOptions {
   /** Mutated packets, half of them single-field mutations of answers to live queries. */
   readonly count: number
   readonly seed: number
-  /** Runs this case alone. */
+  /** Runs only this case. */
   readonly only?: number
   readonly onProgress?: (tally: Tally) => void
 }
 
 export interface RunResult {
   readonly tally: Tally
-  /** Differences, each with what it takes to look at it again. */
+  /** Differences, each with the data to repeat it. */
   readonly faults: readonly string[]
   readonly seconds: number
   /** Resident memory in MiB after the first tenth and at the end. */
@@ -32,16 +32,16 @@ export interface RunResult {
 /** Queries under way at once, and new ones in one turn of the event loop. */
 const WINDOW = 320
 const PER_TURN = 24
-/** The first cases of each period go almost one by one, so that batches of one answer are seen too. */
+/** The first cases of each period run almost one by one, so that batches of one answer occur, too. */
 const PERIOD = 4000
 const TRICKLE = 50
-/** So long without a reply is a fault, in milliseconds. */
+/** A query without a reply for so many milliseconds is a fault. */
 const STALL_MS = TIMEOUT_MS * 4
-/** A repetition over TCP comes within so long, in milliseconds. */
+/** The longest time until a repetition over TCP, in milliseconds. */
 const REPEAT_MS = 5000
-/** Last packets kept for the report of a crash. */
+/** The number of last packets kept for the report of a crash. */
 const TRAIL = 16
-/** Time for what comes too late, in milliseconds. */
+/** Time for late messages, in milliseconds. */
 const SETTLE_MS = 300
 
 export async function run(options: RunOptions): Promise<RunResult> {
@@ -68,7 +68,7 @@ class Run {
   readonly #faults: string[] = []
   readonly #trail: { readonly what: string; readonly octets: Uint8Array }[] = []
   readonly #entries: readonly string[]
-  /** Queries that had ended, and when the last of them did. */
+  /** The number of ended queries, and the time when the last one ended. */
   #ended = 0
   #endedAt = performance.now()
   readonly #onCrash = (error: unknown): void => {
@@ -92,7 +92,7 @@ class Run {
     const check = new Check({ daemon, ledger: this.#ledger, tally: this.#tally })
     this.#asking = new Asking({ ...shared, daemon, port, check })
     this.#entries = entriesOf(daemon)
-    // It answers the server's events from here on.
+    // From here on it handles the server's events.
     void new Answering({ ...shared, server })
   }
 
@@ -116,7 +116,7 @@ class Run {
     return { tally: this.#tally, faults: this.#faults, seconds, memory: [early, resident()] }
   }
 
-  /** Asks until enough was sent; gives the resident memory after a tenth. */
+  /** Asks until enough packets were sent. Returns the resident memory after a tenth. */
   async #ask(): Promise<number> {
     const { count, only, onProgress } = this.#options
     const tally = this.#tally
@@ -161,7 +161,7 @@ class Run {
     }
   }
 
-  /** After the last reply: nothing is left, and everything is counted right. */
+  /** Checks after the last reply that nothing is left and that all counts are right. */
   #lookBack(): void {
     const { daemon } = this.#world
     this.#asking.endTurn()
@@ -178,7 +178,7 @@ class Run {
     }
   }
 
-  /** Queries that never reached the pipeline, so that nothing was shown about them. */
+  /** Queries that never reached the pipeline, so that the run proves nothing about them. */
   #lost(): readonly string[] {
     const sent = this.#tally.packets.query + this.#tally.plain.queries
     const { queries } = this.#world.daemon.proxy.admission.counters
@@ -201,7 +201,7 @@ class Run {
         ...pending.history,
         accepted === undefined ? 'no answer was sent' : 'the last one was the answer',
         `${Math.round(performance.now() - pending.begun)} ms: now`,
-        `again: npm run fuzz -- --seed ${seed} --only ${number}`,
+        `repeat: npm run fuzz -- --seed ${seed} --only ${number}`,
       )
     }
     this.#faults.push(lines.join('\n  '))

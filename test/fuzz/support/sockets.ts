@@ -1,4 +1,4 @@
-// The sockets of the run, all on loopback: clients over UDP and TCP, and the server over both. Nothing here knows DNS.
+// The sockets of the run, all on loopback: clients over UDP and TCP, and the server over both. This file does not know DNS.
 
 import { createSocket, type RemoteInfo, type Socket as DatagramSocket } from 'node:dgram'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -14,7 +14,7 @@ function openUdp(): DatagramSocket {
   return createSocket({
     type: 'udp4',
     recvBufferSize: RECEIVE_BUFFER,
-    // Addresses are numeric, and a look-up that answers at once keeps sends in order.
+    // Addresses are numeric. A look-up that answers at once keeps sends in order.
     lookup: (hostname, _options, done) => done(null, hostname, 4),
   })
 }
@@ -53,7 +53,7 @@ export class UdpAsker implements Client {
     this.#port = port
   }
 
-  /** Replies from any other address or port than the asked one come as empty messages. */
+  /** A reply from any other address or port than the asked one becomes an empty message. */
   async start(onReply: (client: Client, octets: Uint8Array) => void): Promise<void> {
     await bind(this.#socket, ADDRESS_OF[this.who])
     this.#socket.on('message', (octets, { address, port }) => {
@@ -71,14 +71,14 @@ export class UdpAsker implements Client {
   }
 }
 
-/** After so many queries a connection is left, in the middle of a frame, for a new one. */
+/** After so many queries, the client leaves a connection in the middle of a frame for a new one. */
 const TCP_QUERIES = 500
 
 export class TcpAsker implements Client {
   readonly overTcp = true
   readonly waiting = new Map<number, Pending>()
   readonly who: Who
-  /** A connection ended while replies were due. */
+  /** Called when a connection ended while replies were due. */
   onLost: () => void = () => undefined
   readonly #port: number
   readonly #open = new Set<Socket>()
@@ -101,7 +101,7 @@ export class TcpAsker implements Client {
     this.#socket.write(frame(octets))
   }
 
-  /** Leaves the connection if it is used up and nothing is due on it. */
+  /** Leaves the connection if it has carried enough queries and no reply is due. */
   renew(): void {
     if (this.#sent < TCP_QUERIES || this.waiting.size > 0) return
     this.#socket.end(Uint8Array.of(0, 40, 1, 2, 3))
@@ -157,7 +157,7 @@ class TcpChannel implements Channel {
     if (!this.ended) this.#socket.write(frame(octets))
   }
 
-  /** Sends half a frame and FIN; what was sent before still arrives. */
+  /** Sends half a frame and FIN. Earlier messages still arrive. */
   hangUp(): void {
     this.ended = true
     this.waits.clear()
@@ -165,12 +165,12 @@ class TcpChannel implements Channel {
   }
 }
 
-/** Ports of the daemon kept in mind: a few times the sockets that it has at once. */
+/** The most remembered ports of the daemon: several times its sockets at one time. */
 const CHANNELS_MAX = 256
 
 export class Server53 {
   onQuery: (channel: Channel, octets: Uint8Array) => void = () => undefined
-  /** The daemon has closed a connection that was ended here. */
+  /** Called when the daemon has closed a connection that was ended here. */
   onHungUp: () => void = () => undefined
   readonly #udp = openUdp()
   /** Sends from a port that the daemon did not ask. */
@@ -206,7 +206,7 @@ export class Server53 {
     if (channel instanceof UdpChannel) this.#elsewhere.send(octets, channel.port, LOOPBACK)
   }
 
-  /** Ends the newest connection in the middle of a frame; false when there is none. */
+  /** Ends the newest connection in the middle of a frame. Returns false if there is none. */
   hangUp(): boolean {
     if (this.#newest === undefined) return false
     this.#newest.hangUp()

@@ -1,20 +1,20 @@
-// What was sent and what became of it, counted; and the text that the run prints at its end.
+// Counts the messages that were sent and their results, and makes the text at the end of the run.
 
 export class Tally {
-  /** Mutated packets: what the run is asked for. */
+  /** Mutated packets, whose number the caller sets. */
   readonly packets = {
     /** Answers to a live query, one field of a well-formed one changed. */
     field: 0,
-    /** Answers to a live query, spoiled without aim. */
+    /** Answers to a live query, changed at random places. */
     spoiled: 0,
-    /** To the sockets towards the server: answers too late, twice, to nobody, from elsewhere, or rubbish. */
+    /** Messages to the sockets of the server side: late answers, repeated ones, answers to no query, from other ports, and random octets. */
     stray: 0,
-    /** Queries spoiled by clients. */
+    /** Queries that clients spoiled. */
     query: 0,
   }
   /** Packets that were not mutated. */
   readonly plain = { queries: 0, answers: 0 }
-  /** Of the mutated answers to live queries. */
+  /** How many of the mutated answers to live queries passed each check. */
   readonly passed = { header: 0, question: 0, taught: 0 }
   readonly overTcp = { queries: 0, answers: 0 }
   addresses = 0
@@ -32,7 +32,7 @@ export class Tally {
     return this.packets.field + this.packets.spoiled
   }
 
-  /** One query ended so. */
+  /** Counts one query with this outcome. */
   count(outcome: string): void {
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1)
   }
@@ -64,14 +64,14 @@ export class Tally {
       share('taught', passed.taught, 1),
       line('addresses taught, all equal to the oracle’s', this.addresses),
       line('answers with a guarded address, never taught', this.guarded),
-      'what became of queries',
+      'outcomes of queries',
       ...[...this.#outcomes]
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([outcome, count]) => line(`  ${outcome}`, count)),
     ]
   }
 
-  /** Shares that are too small to prove anything. */
+  /** Shares that are too small for a proof. */
   get shortfalls(): readonly string[] {
     const { header, question, taught } = this.passed
     const rows = [

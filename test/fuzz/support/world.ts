@@ -1,5 +1,5 @@
-// The daemon under fire: the real one, in this process, with real sockets on loopback and the memory datapath. Its
-// policies and endpoints are files in a folder of its own. Beside them stands what they mean for a name, read naively.
+// The daemon under test: the real one, in this process, with real sockets on loopback and the memory datapath. Its policies and endpoints are
+// files in a folder of its own. A naive reading of them says what a name may do.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { openDatapath } from '../../../src/daemon/open-datapath.ts'
 import { SILENT } from '../../../src/telemetry/silent.ts'
 import { PROTECTED } from './guarded.ts'
 
-/** `open` may ask anything, `walled` only what its DNS rules name, `nobody` is no endpoint. */
+/** `open` can ask everything, `walled` only the names of its DNS rules. `nobody` is no endpoint. */
 export type Who = 'open' | 'walled' | 'nobody'
 
 export const ADDRESS_OF: Readonly<Record<Who, string>> = {
@@ -23,7 +23,7 @@ export const ADDRESS_OF: Readonly<Record<Who, string>> = {
 export const MIN_TTL = 5
 export const MAX_TTL = 3600
 export const UDP_MESSAGE_MAX = 4096
-/** Of one query, both attempts, in milliseconds. */
+/** The time of one query with both attempts, in milliseconds. */
 export const TIMEOUT_MS = 4000
 export const ATTEMPTS = 2
 
@@ -53,7 +53,7 @@ endpoints:
   - { name: walled, addresses: [${ADDRESS_OF.walled}], labels: { app: walled } }
 `
 
-/** Suffixes of the names asked: under one selector, under two, under none, under none with odd octets. */
+/** Suffixes of the asked names: under one selector, under two, under none, and under none with odd octets. */
 export const SUFFIXES: readonly (readonly string[])[] = [
   ['one', 'example'],
   ['one', 'example'],
@@ -65,13 +65,13 @@ export const SUFFIXES: readonly (readonly string[])[] = [
   ['\u0000\u00ff', 'test'],
 ]
 
-/** Whether the endpoint may ask the name (labels in lower case). */
+/** Whether policy lets the endpoint ask the name (labels in lower case). */
 export function mayAsk(who: Who, labels: readonly string[]): boolean {
   if (who !== 'walled') return true
   return labels.length > 1 && labels.at(-1) === 'example' && labels.every(fits)
 }
 
-/** Labels that an address of the name carries by the policies above. */
+/** Labels that the policies above give to an address of the name. */
 export function labelsFor(labels: readonly string[]): readonly string[] {
   const [first = ''] = labels
   const found: string[] = []
