@@ -1,10 +1,10 @@
 // npm run mutate [-- --only PART... --shard I/N --jobs N]
-//   Changes single lines of security-relevant files, one at a time, in a copy of the tree, and runs the tests that
-//   should notice. Prints each as killed, survived or equivalent. Exit 1 when one survived that the table does not
-//   explain, or when a row of the table does not fit the tree any more. As root, or tests in namespaces are left out.
-//   --only PART   only rows whose file or line contains the text; several are possible
-//   --shard I/N   only every Nth row from the Ith on, for several runs beside each other
-//   --jobs N      so many copies of the tree at a time; as many as there are processors unless it is given
+//   Changes single lines of security-relevant files, one at a time, in a copy of the tree, and runs the tests that should notice. Prints
+//   each as killed, survived or equivalent. Exits with 1 if one survived that the table does not explain, or if a row of the table no longer
+//   fits the tree. Run it as root, because tests in namespaces are otherwise left out.
+//   --only PART   only rows whose file or line contains the text; can be repeated
+//   --shard I/N   only every Nth row from the Ith on, for several runs at once
+//   --jobs N      the number of copies of the tree that work at once; default: the number of processors
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -14,7 +14,7 @@ import { Tree } from './tree.ts'
 
 type Outcome = 'killed' | 'survived' | 'equivalent' | 'ERROR'
 
-/** A test file may take so many times as long as where nothing is changed. A change that makes it hang costs no more. */
+/** The time limit of a test file, as a multiple of its time without a change. It bounds the cost of a change that hangs. */
 const TIMES_AS_LONG = 5
 const LIMIT_LEAST_MS = 30_000
 const LIMIT_UNCHANGED_MS = 300_000
@@ -28,7 +28,7 @@ function chosen(only: readonly string[], shard: string): readonly Mutation[] {
   ).filter((_, i) => i % count === index - 1)
 }
 
-/** Test files -> how long each takes where nothing is changed; undefined when it fails there. Each is tried once. */
+/** Test files, and the time of each without a change; undefined if it fails without one. Each is tried once. */
 class Unchanged {
   readonly #times = new Map<string, Promise<number | undefined>>()
 
@@ -46,7 +46,7 @@ class Unchanged {
   }
 }
 
-/** What became of a mutation, and by which test or why. */
+/** The result of a mutation, and the test or the reason. */
 async function tryOne(
   tree: Tree,
   unchanged: Unchanged,

@@ -1,13 +1,13 @@
 // One change of one line, and the tests that should notice it.
 
-/** `before` is in the file exactly once, and `after` replaces it: one line, with others beside it where that names the place. */
+/** `before` is in the file exactly once, and `after` replaces it: one line, with its neighbours if they are needed to name the place. */
 export interface Mutation {
   readonly file: string
   readonly before: string
   readonly after: string
-  /** The likeliest first: the others run only when it passes. */
+  /** The likeliest first. The others run only if it passes. */
   readonly tests: readonly string[]
-  /** Why no test can notice it. */
+  /** The reason why no test can notice it. */
   readonly equivalent?: string
 }
 

@@ -1,4 +1,4 @@
-// Every row of the mutation table fits the tree: its line is in its file exactly once, and its tests are there.
+// Every row of the mutation table fits the tree: its line is in its file exactly once, and its tests exist.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// All mutations, by what they break.
+// All mutations, by the part that they break.
 
 import type { Mutation } from './mutation.ts'
 import { DNS } from './table/dns.ts'

@@ -1,4 +1,4 @@
-// A copy of the tree in which one line is changed at a time, and its tests run there.
+// A copy of the tree in which one line at a time is changed, and in which its tests run.
 
 import { execFileSync } from 'node:child_process'
 import {
@@ -16,16 +16,16 @@ import { join, relative, resolve } from 'node:path'
 import type { Mutation } from './mutation.ts'
 import { LabProcess, type Output } from '../support/labs/lab-process.ts'
 
-/** Not in the copy: what is linked, made anew or not needed. Compiled tests name the files beside their source by the whole path. */
+/** Left out of the copy: folders that are linked, made again or not needed. Compiled tests name the files beside their source by full path. */
 const LEFT_OUT =
   /^(?:node_modules|\.git|dist|var|build\/(?:tools|peers|Sanitize|dist|tests.*))(?:\/|$)/
 const BUILD_LIMIT_MS = 120_000
-/** Behind the limit of a test file: compiling, and ending what it left running. */
+/** Time beyond the limit of a test file, for compiling and for ending its leftover processes. */
 const RUNNER_MS = 60_000
 
 export class Tree {
   readonly path = mkdtempSync(join(tmpdir(), 'namegate-mutate-'))
-  /** Temporary files of the tests. A test that is ended leaves them behind. */
+  /** Temporary files of the tests. A test that is ended leaves them. */
   readonly #temporary = join(this.path, 'tmp')
   /** Whether a C file has changed since the last build. */
   #isStale = false
@@ -43,7 +43,7 @@ export class Tree {
     symlinkSync(join(root, 'node_modules'), join(this.path, 'node_modules'))
   }
 
-  /** Runs `act` with the line changed. Throws when there is no such line. */
+  /** Runs `act` with the line changed. Throws if there is no such line. */
   async with<T>({ file, before, after }: Mutation, act: () => Promise<T>): Promise<T> {
     const path = join(this.path, file)
     const text = readFileSync(path, 'utf8')
@@ -61,7 +61,7 @@ export class Tree {
     }
   }
 
-  /** Whether the tests of a file pass within the limit. They end at the first failure. Throws when the tree cannot be built. */
+  /** Whether the tests of a file pass within the limit. They end at the first failure. Throws if the build fails. */
   async passes(test: string, limitMs: number): Promise<boolean> {
     await this.build()
     mkdirSync(this.#temporary, { recursive: true })
@@ -76,7 +76,7 @@ export class Tree {
     return code === 0
   }
 
-  /** Builds what is not TypeScript, when it has changed. */
+  /** Builds everything except TypeScript, if it has changed. */
   async build(): Promise<void> {
     if (!this.#isStale) return
     const { code, stderr } = await this.#run('sh', ['scripts/build-native.sh'], BUILD_LIMIT_MS)
@@ -84,7 +84,7 @@ export class Tree {
     this.#isStale = false
   }
 
-  /** Ends what runs. */
+  /** Ends running processes. */
   async stop(): Promise<void> {
     await this.#child?.stop()
   }
@@ -94,7 +94,7 @@ export class Tree {
     rmSync(this.path, { recursive: true, force: true })
   }
 
-  /** A test that is ended may leave a mounted folder. */
+  /** A test that is ended can leave a mounted folder. */
   #removeTemporary(): void {
     for (const line of readFileSync('/proc/mounts', 'utf8').split('\n')) {
       const [, place = ''] = line.split(' ')

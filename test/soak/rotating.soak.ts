@@ -1,5 +1,5 @@
-// A name as of an object store: a pool of 5,000 addresses, 8 an answer, TTL 5 s, 30 answers a second; here five times faster, TTL
-// 1 s. No packet to an address that was handed out may be denied in its TTL or grace, and all of them have one identity.
+// A name like that of an object store: a pool of 5,000 addresses, 8 in each answer, TTL 5 s, 30 answers a second; here five times faster, TTL
+// 1 s. No packet to an address of an answer may be denied within its TTL or grace, and all addresses have one identity.
 
 import type { Identity } from '../../src/core/ids.ts'
 import { systemClock } from '../../src/core/clock.ts'
@@ -29,7 +29,7 @@ const { names, ipcache, allocator } = world.core
 const name = hashedName('store.bench.test')
 const random = new Random(1)
 const octets = new Uint8Array(16)
-/** Second until which each address of the pool may be used. */
+/** The second until which each address of the pool is usable. */
 const usable = new Int32Array(POOL)
 const identities = new Set<Identity>()
 const counts = { probes: 0, denied: 0 }

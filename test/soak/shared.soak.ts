@@ -1,6 +1,6 @@
-// The load of cilium#48359: 600,000 names on shared addresses to which a connection is open, so that none of them goes when its time
-// is over. Meanwhile answers come in for others; at two thirds the connections close, and all 600,000 go. No answer may wait
-// longer than 20 ms for that.
+// The load of cilium#48359: 600,000 names on shared addresses with an open connection, so that none is removed when its time is over.
+// Meanwhile answers for other names arrive. At two thirds the connections close, and all 600,000 are removed. No answer may wait longer
+// than 20 ms for this.
 
 import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { hashedName, teach } from '../support/hashed-name.ts'

@@ -1,4 +1,4 @@
-// Reading messages: what is taken for a question, for a reply to it, and for an address that it teaches.
+// Reading messages: which octets are a question, a reply to it, and an address that it teaches.
 
 import { inFile, type Mutation } from '../mutation.ts'
 
@@ -46,7 +46,7 @@ export const DNS: readonly Mutation[] = [
     [
       'if (next - at !== this.nameLength) this.#malformed = true',
       'if (next - at > this.nameLength) this.#malformed = true',
-      'a pointer in the first name has nowhere to lead, so every name that is read takes as many octets as it has',
+      'a pointer in the first name has no valid target, so every readable name is as long as its octets',
     ],
     [
       'if (!additional || this.hasOpt || buf[at] !== 0) this.#malformed = true',

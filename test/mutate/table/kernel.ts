@@ -1,4 +1,4 @@
-// What the kernel runs: the eBPF programs, the rules of nftables, and the native parts.
+// The parts that the kernel runs: the eBPF programs, the rules of nftables, and the native parts.
 
 import { inFile, type Mutation } from '../mutation.ts'
 
@@ -46,7 +46,7 @@ export const KERNEL: readonly Mutation[] = [
     [
       '	if (strength(other) > strength(j->verdict)) {',
       '	if (strength(other) >= strength(j->verdict)) {',
-      'equal strength is the same verdict, and either rule is one that made it',
+      'equal strength means the same verdict, and both rules lead to it',
     ],
     ['	if (class != CLASS_HOST)', '	if (class == CLASS_HOST)'],
     ['if (pass == PASS || (p->protocol == IPPROTO_TCP', 'if ((p->protocol == IPPROTO_TCP'],
@@ -185,7 +185,7 @@ export const KERNEL: readonly Mutation[] = [
       [
         '	if (got == 0 || link->hung_up) {',
         '	if (link->hung_up) {',
-        'the event of the end comes with the next turn and says the same',
+        'the event of the end arrives in the next turn with the same result',
       ],
     ],
   ),

@@ -1,4 +1,4 @@
-// What is known of addresses: the guard, expiry, numbers at the bound, and what a restart brings back.
+// The knowledge about addresses: the guard, expiry, numbers at the bound, and what a restart restores.
 
 import { inFile, type Mutation } from '../mutation.ts'
 
@@ -25,7 +25,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
         "const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10']",
         "const LINK_LOCAL = ['169.254.0.0/17', 'fe80::/10']",
       ],
-      ["  '::1/128',", "  '::2/128',", '::1 has 0.0.0.1 in it, which is guarded as well'],
+      ["  '::1/128',", "  '::2/128',", '::1 contains 0.0.0.1, which is also guarded'],
       ["  '224.0.0.0/4',", "  '224.0.0.0/5',"],
       ["  '255.255.255.255/32',", "  '255.255.255.254/32',"],
       [
@@ -75,7 +75,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
     [
       'if (entries.mapping[entry] === 0 || wheel.has(entry)) return',
       'if (entries.mapping[entry] === 0) return',
-      'an entry that waits in the wheel was revived, and is put where it waits, or its connection ended, and it goes one pass sooner',
+      'an entry that waits in the wheel was revived and keeps its place, or its connection ended and it is removed one pass earlier',
     ],
     [
       'wheel.place(entry, Math.max(due, this.#names.tick()))',
@@ -176,7 +176,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
     [
       "labels.filter((label) => label.startsWith('fqdn:') || label === NAMED_LABEL)",
       "labels.filter((label) => label !== '')",
-      'labels that no selector in force gives are left out later, and those of prefixes are inherited in any case',
+      'a later step leaves out labels without a selector in force, and labels of prefixes are always inherited',
     ],
     ["    if (this.#phase === 'grace') this.#phase = 'leaving'", "    this.#phase = 'grace'"],
   ]),

@@ -1,4 +1,4 @@
-// Policy: whom it selects, which names it permits, what its rules come to.
+// Policy: which endpoints it selects, which names it permits, and which entries its rules make.
 
 import { inFile, type Mutation } from '../mutation.ts'
 
@@ -89,7 +89,7 @@ export const POLICY: readonly Mutation[] = [
       [
         'return expected === undefined && field === undefined',
         'return expected === undefined',
-        'a fault was reported, so the document is refused whatever is read of it',
+        'a fault was reported, so the document is refused with any reading of the rest',
       ],
     ],
   ),

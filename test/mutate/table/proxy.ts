@@ -1,4 +1,4 @@
-// Taking answers, holding them back, and who asked.
+// Accepting answers, holding them, and finding the client.
 
 import { inFile, type Mutation } from '../mutation.ts'
 
@@ -49,7 +49,7 @@ export const PROXY: readonly Mutation[] = [
     [
       'if (isNext && this.#needed[at]! <= inForce)',
       'if (this.#needed[at]! <= inForce)',
-      'who settles an answer that is behind another holds it again for its turn; the check spares the work',
+      'settling an answer that waits after another one holds it again for its turn; the check only saves work',
     ],
     [
       'const inForce = committer.isUnderWay ? committer.revision : Infinity',

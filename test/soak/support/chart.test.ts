@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatChart } from './chart.ts'
 
-test('formatChart draws each series from 0 to its largest value, and no name as markup', () => {
+test('formatChart draws each series from 0 to its largest value, and escapes names', () => {
   const text = formatChart(
     'a <b> & c',
     [0, 5, 10],
@@ -21,7 +21,7 @@ test('formatChart draws each series from 0 to its largest value, and no name as 
   ])
 })
 
-test('formatChart of nothing and of zeros is a picture too', () => {
+test('formatChart draws a picture for no values and for zeros', () => {
   const text = formatChart(
     'empty',
     [],

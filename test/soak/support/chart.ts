@@ -1,5 +1,4 @@
-// Lines over time as one SVG picture: a row a quantity, each with its own scale from 0. Written by hand, so that a picture needs
-// no package.
+// Draws lines over time as one SVG picture: a row per quantity, each with its own scale from 0. Needs no package.
 
 export interface Series {
   readonly name: string
@@ -14,7 +13,7 @@ const RIGHT = 20
 const TOP = 40
 const GAP = 34
 
-/** `seconds`: when each value was taken. */
+/** `seconds`: the time of each value. */
 export function formatChart(
   title: string,
   seconds: readonly number[],

@@ -1,4 +1,4 @@
-// A datapath whose endpoints have the open connections that a soak says, besides those that packets made.
+// A datapath whose endpoints have the open connections that a soak sets, besides those that packets made.
 
 import type { EndpointId } from '../../../src/core/ids.ts'
 import type { PeerScan } from '../../../src/datapath/abilities.ts'

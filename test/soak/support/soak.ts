@@ -1,8 +1,8 @@
-// The frame of a soak: a file test/soak/NAME.soak.ts ends with `await runSoak({...})` and is a program of its own. Answers come at an
-// even rate for some minutes, on the real clock, with everything that goes on beside them in the daemon; once a second it
-// is noted what they cost. Prints a table, writes a picture; exit code 1 when something is over its limit.
-//   --minutes N | --hours N   how long it runs, 1 minute when nothing is said
-//   --svg FILE                the picture; build/soak-NAME.svg when nothing is said
+// The frame of a soak. A file test/soak/NAME.soak.ts ends with `await runSoak({...})` and is a program. Answers arrive at an even rate for some
+// minutes, on the real clock, beside all periodic work of the daemon. Each second, the soak records their cost. Prints a table and writes a
+// picture. Exits with 1 if a figure is over its limit.
+//   --minutes N | --hours N   how long it runs; default 1 minute
+//   --svg FILE                the picture; default build/soak-NAME.svg
 
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,25 +19,25 @@ export interface Subject {
   readonly about: string
   readonly world: World
   readonly answersPerSecond: number
-  /** Takes one answer in; the commit is made for all that are due together. */
+  /** Learns one answer. One commit follows for all answers that are due together. */
   readonly answer: () => void
-  /** Called once a second, outside of what is timed. */
+  /** Called once a second, outside of the timed part. */
   readonly everySecond?: (second: number, seconds: number) => void
-  /** How late an answer may be by what the process itself does. */
+  /** The longest delay of an answer by the process itself. */
   readonly lateMaxMs?: number
-  /** What is to be said at the end, besides memory and delays. */
+  /** The figures at the end, besides memory and delays. */
   readonly figures: (samples: Samples) => readonly Figure[]
 }
 
-/** One entry a second. */
+/** One entry per second. */
 export interface Samples {
   readonly seconds: number[]
   readonly residentMb: number[]
   readonly pairs: number[]
-  /** Milliseconds from when an answer was due until it could have been released; the last is of 1,000. */
+  /** Milliseconds from the moment when an answer was due until it could leave; the last value is of 1,000. */
   readonly p99Ms: number[]
   readonly worstMs: number[]
-  /** The same without what the process waited for a CPU meanwhile, which others had. */
+  /** The same without the time in which the process waited for a CPU that others used. */
   readonly ownMs: number[]
   readonly loopMs: number[]
 }
@@ -104,7 +104,7 @@ interface Second {
   readonly ownMs: number
 }
 
-/** The answers of a second; how late each was. */
+/** The answers of a second, and the delay of each. */
 async function oneSecond({ answersPerSecond, answer, world }: Subject): Promise<Second> {
   const { names, committer } = world.core
   const began = performance.now()
@@ -117,7 +117,7 @@ async function oneSecond({ answersPerSecond, answer, world }: Subject): Promise<
       Math.ceil(((performance.now() - began) * answersPerSecond) / 1000),
     )
     const first = delays.length
-    // As the proxy does: batches of 64, each with a commit.
+    // Like the proxy: batches of 64, each with a commit.
     for (let i = first; i < due;) {
       names.begin()
       const end = Math.min(due, i + 64)
@@ -162,7 +162,7 @@ function commonFigures(samples: Samples, lateMaxMs: number | undefined): readonl
   ]
 }
 
-/** Of the straight line through the points with the least squares. */
+/** The slope of the line of least squares through the points. */
 export function slopeOf(x: readonly number[], y: readonly number[]): number {
   const mean = (values: readonly number[]): number =>
     values.reduce((sum, value) => sum + value, 0) / values.length
