@@ -1,5 +1,5 @@
-// A container made from an OCI archive, as Docker makes one: its layers unpacked, and its own command started by crun in a network namespace
-// of the site with the default mounts and masks of Docker. Each capability, folder and user must be given.
+// A container made from an OCI archive like Docker's: its layers unpacked, and its own command started by crun in a network namespace of the
+// site with the default mounts and masks of Docker. It gets only the capabilities, folders and user that the caller lists.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -65,11 +65,11 @@ function addLayer(layer: string, root: string): void {
 
 export interface ContainerOptions {
   readonly image: Image
-  /** Its network. */
+  /** Its network namespace. */
   readonly host: Host
-  /** In place of the image's CMD. */
+  /** Replaces the image's CMD. */
   readonly args?: readonly string[]
-  /** Without `CAP_`, as `--cap-add` after `--cap-drop ALL`. */
+  /** Without `CAP_`, like `--cap-add` after `--cap-drop ALL`. */
   readonly capabilities: readonly string[]
   readonly user?: number
   readonly isReadOnly?: boolean
@@ -87,7 +87,7 @@ export class Container {
   readonly #image: Image
   readonly #user: number
 
-  /** Starts it; `folder` is for what the runtime needs. */
+  /** Starts it. `folder` is for files of the runtime. */
   constructor(options: ContainerOptions, folder: string) {
     this.#image = options.image
     this.#user = options.user ?? 0
@@ -104,7 +104,7 @@ export class Container {
     return this.#process.stdout + this.#process.stderr
   }
 
-  /** Runs a command in it, as its user, as `docker exec`. */
+  /** Runs a command in it as its user, like `docker exec`. */
   async exec(...command: readonly string[]): Promise<Output> {
     const user = `--user=${this.#user}:${this.#user}`
     return await run(...this.#crun('exec', user, this.#id, ...command))
@@ -116,7 +116,7 @@ export class Container {
     return await this.exec(...command)
   }
 
-  /** Waits until HEALTHCHECK says that it is healthy; returns the milliseconds. */
+  /** Waits until HEALTHCHECK reports healthy. Returns the milliseconds. */
   async untilHealthy(limitMs = 60_000): Promise<number> {
     const begin = performance.now()
     for (;;) {
@@ -131,7 +131,7 @@ export class Container {
     return await this.#process.ended(limitMs)
   }
 
-  /** As `docker stop`. */
+  /** Stops it like `docker stop`. */
   async stop(): Promise<Output | undefined> {
     await this.#signal('TERM')
     const output = await this.ended(10_000)
@@ -139,7 +139,7 @@ export class Container {
     return output
   }
 
-  /** As `docker rm -f`. */
+  /** Removes it like `docker rm -f`. */
   async remove(): Promise<void> {
     await run(...this.#crun('delete', '--force', this.#id))
     await this.#process.ended(5000)
@@ -150,7 +150,7 @@ export class Container {
     await run(...this.#crun('kill', this.#id, name))
   }
 
-  /** The state of the runtime is in a folder of this container, and not in /run. */
+  /** Keeps the state of the runtime in a folder of this container, and not in /run. */
   #crun(...args: readonly string[]): readonly [string, readonly string[]] {
     const options = ['--cgroup-manager=disabled', `--root=${join(this.#folder, 'state')}`]
     return ['unshare', ['--mount', 'sh', '-c', CRUN, 'crun', ...options, ...args]]
@@ -161,11 +161,11 @@ export class Container {
 const CRUN =
   '! mountpoint -q /sys/fs/cgroup/unified || umount /sys/fs/cgroup/unified; exec crun "$@"'
 
-/** The configuration for the runtime, as Docker writes it. */
+/** The configuration for the runtime, in Docker's form. */
 function specOf(options: ContainerOptions): object {
   const { image, host, capabilities, user = 0, isReadOnly = false } = options
   const granted = capabilities.map((name) => `CAP_${name}`)
-  // Another user than root has capabilities only in its bounding set.
+  // A user other than root has capabilities only in its bounding set.
   const effective = user === 0 ? granted : []
   return {
     ociVersion: '1.0.2',

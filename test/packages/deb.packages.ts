@@ -1,5 +1,5 @@
-// npm run packages -- deb [RELEASE...]: builds the Debian package twice and compares the octets, checks it with lintian, and tries it on
-// Debian 12 and 13, each booted by systemd-nspawn. Prints a table for each. With --built it takes the packages that are in build/packages/.
+// npm run packages -- deb [RELEASE...]: builds the Debian package twice and compares the octets, checks it with lintian, and tries it on Debian
+// 12 and 13, each booted by systemd-nspawn. Prints a table for each. With --built it takes the packages in build/packages/.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -24,7 +24,7 @@ const chosen = process.argv.slice(2).filter((word) => RELEASES.includes(word))
 async function build(version: string, folder: string): Promise<string> {
   const file = join(folder, `namegate_${version}_${arch()}.deb`)
   if (process.argv.includes('--built') && existsSync(file)) return file
-  // A fast compression: the octets below it are what is compared and tried.
+  // A fast compression is enough: the trial compares and tries the octets below it.
   const args = ['scripts/deb.sh', '--level', '0', '--version', version, '--out', folder]
   const { code, stdout, stderr } = await run('sh', args, { limitMs: BUILD_MS })
   assert.equal(code, 0, stdout + stderr)

@@ -1,4 +1,4 @@
-// The trial of a Debian package in a chroot where no systemd runs, as when an image is made: dpkg installs, upgrades and purges it, and the
+// The trial of a Debian package in a chroot without systemd, as in the making of an image: dpkg installs, upgrades and purges it, and the
 // program runs.
 
 import assert from 'node:assert/strict'
@@ -10,7 +10,7 @@ import type { Packages } from './debian-trial.ts'
 import type { Step } from './steps.ts'
 
 const LIMIT_MS = 600_000
-/** Arguments: the root, a folder for what is written. It ends with the last line that is printed. */
+/** Arguments: the root, and a folder for its changes. Its result is the last printed line. */
 const SCRIPT = [
   'set -eu',
   'mkdir "$1/upper" "$1/work" "$1/root"',
@@ -41,7 +41,7 @@ export async function tryWithoutSystemd(
         'dpkg -P namegate >&2',
         "find / -xdev -name '*namegate*' -not -path '/var/lib/dpkg/*'",
       ]
-      // A network namespace of its own, so that nothing of this machine's rules can be changed.
+      // In a network namespace of its own, so that this machine's rules cannot change.
       const args = ['--mount', '--net', 'sh', '-c', SCRIPT, root, folder, acts.join('\n')]
       const { code, stdout, stderr } = await run('unshare', args, { limitMs: LIMIT_MS })
       assert.equal(code, 0, stderr)

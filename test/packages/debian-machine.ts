@@ -1,5 +1,5 @@
-// A machine with Debian, booted by systemd-nspawn in the network namespace of the site's node: the real thing for a Debian package, with
-// systemd, apt and dpkg of that release. The base system is made once by debootstrap in build/packages/, and never changed.
+// A machine with Debian, booted by systemd-nspawn in the network namespace of the site's node, with systemd, apt and dpkg of that release.
+// debootstrap makes the base system once in build/packages/, and no test changes it.
 
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import { copyFileSync, rmdirSync, rmSync } from 'node:fs'
@@ -25,7 +25,7 @@ const MAKE_MS = 1_800_000
 const BOOT_MS = 120_000
 const COMMAND_MS = 300_000
 
-/** Makes the base system of a release, unless it is there, with the archives of `packages` and what they need. */
+/** Makes the base system of a release if it is missing, with the archives of `packages` and their dependencies. */
 export async function debianRoot(release: string, packages: readonly string[]): Promise<string> {
   const root = join(ROOTS, release)
   if (!existsSync(root)) {
@@ -71,7 +71,7 @@ export class DebianMachine {
     this.#outer = new LabProcess('setpriv', ['--pdeathsig', 'KILL', ...words])
   }
 
-  /** Returns when systemd of the machine has started what is enabled. */
+  /** Boots a machine. Returns when its systemd has started the enabled units. */
   static async boot(root: string, site: PackageSite): Promise<DebianMachine> {
     const machine = new DebianMachine(root, site)
     await machine.#booted()
@@ -79,7 +79,7 @@ export class DebianMachine {
     return machine
   }
 
-  /** Puts a file of this machine into /mnt there. */
+  /** Copies a file of this machine into /mnt there. */
   share(file: string): string {
     copyFileSync(file, join(this.#folder, 'share', basename(file)))
     return `/mnt/${basename(file)}`
@@ -100,7 +100,7 @@ export class DebianMachine {
     return await run('nsenter', [...enter, '--', ...ENV, 'sh', '-c', line], { limitMs })
   }
 
-  /** Output of a line of sh that must end with 0. */
+  /** Output of a line of sh. Throws if its exit code is not 0. */
   async get(line: string): Promise<string> {
     const { code, stdout, stderr } = await this.run(line)
     if (code !== 0) throw new Error(`${line}: ${code}\n${stdout}${stderr}`)
@@ -121,7 +121,7 @@ export class DebianMachine {
     await this.#outer.until(find, 'expected systemd', BOOT_MS)
   }
 
-  /** Process 1 of the machine, as this machine numbers it; 0: it is not there yet. */
+  /** The pid of the machine's process 1 on this machine; 0 before its start. */
   #child(): number {
     try {
       const { pid } = this.#outer
@@ -144,7 +144,7 @@ function commandOf(pid: string): string {
   return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
 }
 
-/** Ends the processes of a cgroup, and removes it with those below. */
+/** Ends the processes of a cgroup, and removes it with those below it. */
 function removeGroup(path: string): void {
   if (!existsSync(path)) return
   for (const entry of readdirSync(path, { withFileTypes: true })) {
@@ -156,7 +156,7 @@ function removeGroup(path: string): void {
   try {
     rmdirSync(path)
   } catch {
-    // A process is not gone yet.
+    // It still has a process.
   }
 }
 
@@ -164,6 +164,6 @@ function killHard(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // It has already ended.
   }
 }

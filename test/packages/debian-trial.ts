@@ -1,5 +1,5 @@
-// The trial of a Debian package on one release of Debian, step by step, as its user does it: install, protect a workload, upgrade under
-// load, purge. The files and the kernel of the machine are compared before and after.
+// The trial of a Debian package on one release of Debian, in the steps of its user: install, protect a workload, upgrade under load, purge.
+// Compares the files and the kernel of the machine before and after.
 
 import assert from 'node:assert/strict'
 import { outputIn, settings, snapshot } from '../support/labs/intercept-lab.ts'
@@ -10,14 +10,14 @@ import { PackageSite, REFUSED, SETTINGS } from './site.ts'
 import type { Step } from './steps.ts'
 import { changesOf } from './traces.ts'
 
-/** The package, and the same with a newer version. */
+/** The package, and the same package with a newer version. */
 export interface Packages {
   readonly first: string
   readonly newer: string
   readonly newerVersion: string
 }
 
-/** What apt, dpkg, systemd and the console of the machine write while they work. */
+/** The files that apt, dpkg, systemd and the console of the machine write during their work. */
 const NOTES = [
   '/var/lib/dpkg',
   '/var/lib/apt',
@@ -27,9 +27,9 @@ const NOTES = [
   '/run/log',
   '/run/agetty.reload',
 ]
-/** Names that the load made namegate learn before the upgrade and that the newer version still knows: more than it learns after it. */
+/** More names than namegate can learn after the upgrade, so some of them are from before it. */
 const NAMES_LEAST = 5000
-/** Also what a package of the base system only suggests. */
+/** Also removes packages that a package of the base system only suggests. */
 const AUTOREMOVE =
   'apt-get autoremove -y -q --purge -o APT::AutoRemove::SuggestsImportant=0 -o APT::AutoRemove::RecommendsImportant=0'
 const APT = 'apt-get install -y -q --no-install-recommends'
@@ -67,7 +67,7 @@ async function trySteps(
     await machine.get(
       'cd / && namegate status --ready && namegate doctor >/dev/null || test $? = 1',
     )
-    assert.equal(await fetch(site, REFUSED, 5), '200', 'without endpoints everything is allowed')
+    assert.equal(await fetch(site, REFUSED, 5), '200', 'without endpoints every name is allowed')
     return `active after ${took}; every name still works`
   })
   await step('first allowed and first refused connection', async () => {
@@ -92,7 +92,7 @@ async function trySteps(
     assert.deepEqual(changesOf(files, after), [])
     assert.equal(await machine.get("find / -xdev -name '*namegate*'"), '')
     assert.deepEqual(changesOf(kernel, kernelOf(site)), [])
-    assert.equal(await fetch(site, REFUSED, 5), '200', 'nothing is enforced any more')
+    assert.equal(await fetch(site, REFUSED, 5), '200', 'no policy is in force')
     return `${after.length} paths and ${kernel.length} lines of rules, routes and settings as before`
   })
 }

@@ -1,9 +1,9 @@
-// The first connections of a protected workload: one that policy allows, a name that it refuses, and an address that no name opened.
+// The first connections of a protected workload: one that policy allows, a refused name, and an address that no name opened.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ALLOWED, REFUSED, SERVER, type PackageSite } from './site.ts'
 
-/** An address of the web server that no query leads to. */
+/** An address of the web server that no answer has. */
 const UNASKED = '198.19.255.1'
 const LIMIT_MS = 60_000
 const REFUSED_STATUS = 'REFUSED'
@@ -17,7 +17,7 @@ export interface FirstConnections {
   readonly address: string
   /** True if policy is in force: 200, REFUSED and 000. */
   readonly isProtected: boolean
-  /** From the call until policy was in force. */
+  /** Milliseconds from the call until policy was in force. */
   readonly ms: number
 }
 

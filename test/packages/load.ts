@@ -1,5 +1,5 @@
-// What a change of the installed package costs the queries of a workload: 1,000 a second over UDP and some over TCP connections that
-// stay open, each asked once, counted from before the change until after it.
+// The effect of a change of the installed package on the queries of a workload: 1,000 a second over UDP, and some over TCP connections that
+// stay open. Each is asked once. Counts from before the change until after it.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LoadCount } from '../support/peers/steady-load.ts'
@@ -7,24 +7,24 @@ import { SERVER, type PackageSite } from './site.ts'
 
 const UDP_RATE = 1000
 const TCP_RATE = 80
-/** Load before the change and after it. */
+/** Time of the load before the change and after it. */
 const BESIDE_MS = 2000
 
 export interface Loss {
   /** Queries that were sent, over UDP and over TCP. */
   readonly udp: number
   readonly tcp: number
-  /** Queries without an answer, and answers that are a refusal or SERVFAIL. */
+  /** Queries without an answer, and answers with a refusal or SERVFAIL. */
   readonly lost: number
   readonly refused: number
-  /** TCP connections that were closed with an answer owed. */
+  /** TCP connections that were closed with an answer outstanding. */
   readonly closed: number
   readonly slowestMs: number
-  /** How long the change took. */
+  /** Duration of the change. */
   readonly ms: number
 }
 
-/** Runs `change` under the load. Rejects as `change` does; the load has then ended too. */
+/** Runs `change` under the load. Rejects if `change` does. The load has then ended, too. */
 export async function lossDuring(site: PackageSite, change: () => Promise<void>): Promise<Loss> {
   const { host } = site.pod
   const rates = { udpRate: UDP_RATE, tcpRate: TCP_RATE, keepsConnections: true }
@@ -55,7 +55,7 @@ function total(udp: LoadCount, tcp: LoadCount): Omit<Loss, 'ms'> {
   }
 }
 
-/** In a line, for the report. */
+/** The result in one line, for the report. */
 export function lossText({ udp, tcp, lost, refused, slowestMs, ms }: Loss): string {
   const sent = `${udp} queries over UDP and ${tcp} over TCP`
   return `${lost} lost, ${refused} refused of ${sent}; slowest ${slowestMs} ms; took ${ms} ms`

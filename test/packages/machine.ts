@@ -1,5 +1,5 @@
-// A machine with Debian and Node.js in a folder, without a compiler: its commands run in a chroot with /proc, /dev and a bpffs of their own,
-// either in the network of this machine, to install packages, or in that of a host of the site.
+// A machine with Debian and Node.js in a folder, without a compiler. Its commands run in a chroot with /proc, /dev and a bpffs of their own,
+// in the network of this machine to install packages, or in that of a host of the site.
 
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { run, type LabProcess, type Output } from '../support/labs/lab-process.t
 
 const MAKE_MS = 900_000
 const COMMAND_MS = 300_000
-/** What every command sees, in a mount namespace of its own. */
+/** Mounts for every command, in a mount namespace of its own. */
 const MOUNT = [
   'set -e',
   'mount -t proc proc "$0/proc"',
@@ -23,7 +23,7 @@ const MOUNT = [
 export class Machine {
   readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-machine-'))
   readonly root = join(this.#folder, 'root')
-  /** The bpffs of the machine, seen from outside. */
+  /** The bpffs of the machine, as a path of this machine. */
   readonly bpffs = `${this.root}.bpf`
 
   private constructor() {
@@ -32,7 +32,7 @@ export class Machine {
     process.once('exit', () => this.close())
   }
 
-  /** With these Debian packages. */
+  /** Makes a machine with these Debian packages. */
   static async make(...packages: readonly string[]): Promise<Machine> {
     const machine = new Machine()
     const limit = { limitMs: MAKE_MS }
@@ -74,7 +74,7 @@ export class Machine {
     try {
       execFileSync('umount', [this.bpffs], { stdio: 'ignore' })
     } catch {
-      // It was closed before.
+      // It is already closed.
     }
     rmSync(this.#folder, { recursive: true, force: true })
   }

@@ -1,6 +1,6 @@
 // npm run packages -- npm: makes the tarball with `npm pack` in a fresh clone, and installs it with `npm i -g` on a machine with Debian trixie
-// that has no compiler: first protected connection, upgrade to a newer tarball under load, and removal. Prints a table.
-// With --built it takes the tarball that is in build/.
+// and without a compiler: first protected connection, upgrade to a newer tarball under load, and removal. Prints a table.
+// With --built it takes the tarball in build/.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -25,13 +25,13 @@ import { changesOf, traces } from './traces.ts'
 
 const MOST_OCTETS = 3_000_000
 const PACK_MS = 1_800_000
-/** In the machine. */
+/** The path in the machine. */
 const TARBALL = '/namegate.tgz'
 const BUILT = `build/namegate-${/"version": "(.*)"/.exec(readFileSync('package.json', 'utf8'))?.[1]}.tgz`
 const NEWER = '99.0.0'
 const PACKAGES = ['iproute2', 'nftables', 'libbpf1']
 const RUN = ['namegate', 'run', '--config', '/etc/namegate/namegate.yaml']
-/** What npm keeps (its cache, and compiled code of its own), and what the documents tell to remove by hand. */
+/** Files that npm keeps (its cache, and its compiled code), and files that the documents let the user remove by hand. */
 const KEPT =
   /^(?:root\/\.npm|tmp\/node-compile-cache|etc\/namegate|var\/lib\/namegate|run\/namegate)(?:\/|$)/
 
@@ -48,7 +48,7 @@ await withReport('npm i -g', async (step) => {
   }
 })
 
-/** Makes the tarball as a release does. */
+/** Makes the tarball like a release. */
 async function pack(folder: string): Promise<void> {
   const clone = join(folder, 'clone')
   const script = `git clone -q . '${clone}' && cd '${clone}' && npm ci --silent && npm pack --silent`
@@ -147,7 +147,7 @@ async function tryMachine({ machine, site, tarball, newer, step }: Trial): Promi
     assert.ok(isWhole(loss), lossText(loss))
     return lossText(loss)
   })
-  await step('the newer one protects', async () => {
+  await step('the newer version protects', async () => {
     const status = await succeedIn(machine, site, 'namegate', 'status', '-o', 'json')
     const { version } = JSON.parse(status) as { version: string }
     assert.equal(version, NEWER)
@@ -155,7 +155,7 @@ async function tryMachine({ machine, site, tarball, newer, step }: Trial): Promi
     return `version ${version}`
   })
   await step('npm rm -g leaves no trace', async () => {
-    // With intercept.on-start a running daemon would put the rules back.
+    // With intercept.on-start, a running daemon would restore the rules.
     await second?.stop()
     await succeedIn(machine, site, 'namegate', 'intercept', 'down')
     await succeedIn(machine, site, 'namegate', 'datapath', 'detach')

@@ -1,5 +1,5 @@
-// The forms in which the documents run the image: what each container gets, read from deploy/kubernetes/base/daemonset.yaml and from commands
-// `docker run` of the documents.
+// The forms in which the documents run the image. Reads the rights of each container from deploy/kubernetes/base/daemonset.yaml and from
+// commands `docker run` of the documents.
 
 import { readFileSync } from 'node:fs'
 import { parse, stringify } from 'yaml'
@@ -33,17 +33,17 @@ const daemonSet = z.object({
 export interface Form {
   readonly args: readonly string[]
   readonly capabilities: readonly string[]
-  /** Paths in the container at which it has folders of the machine. */
+  /** Paths in the container that are folders of the machine. */
   readonly mounts: readonly string[]
   readonly user?: string
   readonly isReadOnly?: boolean
 }
 
-/** What Docker gives every container that does not drop it. */
+/** The capabilities of a Docker container that drops none. */
 const DOCKER_CAPABILITIES =
   'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE NET_RAW SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'
 
-/** On every node of a cluster, and its configuration with files in the place of the cluster. */
+/** The form on every node of a cluster, and its configuration with files in place of the cluster. */
 export function nodeForm(): Form & { readonly configuration: string } {
   const manifest = daemonSet.parse(parse(readFileSync(`${BASE}/daemonset.yaml`, 'utf8')))
   const [{ args, securityContext, volumeMounts }] = manifest.spec.template.spec.containers
@@ -67,7 +67,7 @@ export function nodeForm(): Form & { readonly configuration: string } {
   }
 }
 
-/** The form of a command `docker run` of a text, the first that has `mark`. Throws for an option that it does not know. */
+/** The form of the first command `docker run` of a text that has `mark`. Throws at an unknown option. */
 export function dockerForm(file: string, mark: string): Form {
   const text = readFileSync(file, 'utf8').replaceAll(/ *\\\n#? */g, ' ')
   const line = text.split('\n').find((each) => /docker run /.test(each) && each.includes(mark))

@@ -1,5 +1,5 @@
-// The image under trial: an archive unpacked, its containers at a site, and the folders that these share. `close` ends and removes all of it,
-// also when this process ends early.
+// The image under trial: an unpacked archive, its containers at a site, and their shared folders. `close` ends and removes all of it, also
+// if this process ends early.
 
 import { execFileSync } from 'node:child_process'
 import {
@@ -38,14 +38,14 @@ export class OciTrial {
     this.image = unpack(archive, join(this.#folder, 'image'))
   }
 
-  /** The container that was started last. */
+  /** The last started container. */
   get last(): Container {
     const container = this.#containers.at(-1)
     if (container === undefined) throw new Error('no container was started')
     return container
   }
 
-  /** The same image with another version, in files of its own. */
+  /** The same image with another version, in its own files. */
   newer(version: string): Image {
     const root = join(this.#folder, 'newer')
     execFileSync('cp', ['-a', this.image.root, root])
@@ -66,7 +66,7 @@ export class OciTrial {
     return folder
   }
 
-  /** Starts a container in the node. `settings` is the folder for /etc/namegate; default: that of the image. */
+  /** Starts a container in the node. `settings` is the folder for /etc/namegate; default: the image's own. */
   start(
     { image = this.image, ...form }: Form & { readonly image?: Image },
     settings?: string,
@@ -91,14 +91,14 @@ export class OciTrial {
     return container
   }
 
-  /** What a command in a container prints as JSON. */
+  /** The JSON output of a command in a container. */
   async json(container: Container, ...args: readonly string[]): Promise<unknown> {
     const { stdout, stderr } = await container.exec('namegate', ...args, '-o', 'json')
     if (stdout === '') throw new Error(`namegate ${args.join(' ')}: ${stderr}`)
     return JSON.parse(stdout)
   }
 
-  /** Removes all containers and what they shared; returns the number of files in the shared folders. */
+  /** Removes all containers and their shared folders. Returns the number of files in these folders. */
   async remove(): Promise<number> {
     for (const each of this.#containers.splice(0)) await each.remove()
     const names = existsSync(this.#shared) ? readdirSync(this.#shared, { recursive: true }) : []
@@ -110,7 +110,7 @@ export class OciTrial {
     return traces(this.site, this.#bpffs)
   }
 
-  /** The number of a user of the image. */
+  /** The number of a user in the image. */
   idOf(user: string): number {
     const text = readFileSync(join(this.image.root, 'etc/passwd'), 'utf8')
     return Number(
@@ -132,7 +132,7 @@ export class OciTrial {
     this.#cleanUp()
   }
 
-  /** A new volume has the owner and the mode of the folder in the image. */
+  /** Makes a volume with the owner and the mode of the folder in the image. */
   #volume(path: string): string {
     if (path === BPFFS) return this.#bpffs
     const folder = join(this.#shared, path)

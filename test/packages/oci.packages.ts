@@ -1,6 +1,6 @@
-// npm run packages -- oci: builds the archive of the image (scripts/image-oci.sh), unpacks it, and runs it with crun as containers that have
-// exactly the rights of the documents: as on a node of Kubernetes, as `docker run`, and DNS-only. Prints a table.
-// With --built it takes the archive that is in build/.
+// npm run packages -- oci: builds the archive of the image (scripts/image-oci.sh), unpacks it, and runs it with crun as containers with exactly
+// the rights of the documents: on a node of Kubernetes, with `docker run`, and DNS-only. Prints a table.
+// With --built it takes the archive in build/.
 
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
@@ -20,7 +20,7 @@ const ARCHIVE = `build/namegate-${VERSION}.oci.tar`
 const BUILD_MS = 1_800_000
 const LIMIT_MS = 60_000
 const TRIES = 5
-/** The first one listens for a successor again some time after one failed. */
+/** After a failed take-over, the source waits some time before it listens for a successor again. */
 const PAUSE_MS = 5000
 const TITLE = 'org.opencontainers.image.'
 
@@ -67,7 +67,7 @@ async function tryNode(trial: OciTrial, step: Step): Promise<void> {
   const first = trial.start(form, settings)
   await step('node: start, HEALTHCHECK', async () => {
     const early = await first.health()
-    assert.notEqual(early.code, 0, 'it cannot be healthy at once')
+    assert.notEqual(early.code, 0, 'not healthy at once')
     return `healthy after ${await first.untilHealthy()} ms`
   })
   await step('node: first protected connection, and refused ones', async () => {
@@ -84,7 +84,7 @@ async function tryNode(trial: OciTrial, step: Step): Promise<void> {
       while (first.running && tries < TRIES) {
         if (tries++ > 0) await sleep(PAUSE_MS)
         const second = trial.start(next, settings)
-        // One of the two ends: the first, or on a busy machine a second that was not ready in time.
+        // One of the two ends: the source, or on a busy machine a successor that was late.
         await Promise.race([first.ended(LIMIT_MS), second.ended(LIMIT_MS)])
       }
       assert.equal((await first.ended(LIMIT_MS))?.code, 0, first.log + trial.last.log)
@@ -94,7 +94,7 @@ async function tryNode(trial: OciTrial, step: Step): Promise<void> {
     return `${lossText(loss)}${tries > 1 ? `; ${tries} tries` : ''}`
   })
   const second = trial.last
-  await step('node: the newer one has the state of the older', async () => {
+  await step('node: the newer version has the state of the older one', async () => {
     const { version } = (await trial.json(second, 'status')) as { version: string }
     assert.equal(version, NEWER)
     const identities = (await trial.json(second, 'get', 'identities')) as readonly unknown[]
@@ -113,7 +113,7 @@ async function tryNode(trial: OciTrial, step: Step): Promise<void> {
     }
     const files = await trial.remove()
     assert.deepEqual(changesOf(before, trial.traces()), [])
-    return `${files} files in the folders that were mounted`
+    return `${files} files in the mounted folders`
   })
 }
 
@@ -148,7 +148,7 @@ async function tryDnsOnly(trial: OciTrial, step: Step): Promise<void> {
   })
 }
 
-/** The RCODEs for a name that the policy of the image allows, and one that it does not. */
+/** The RCODEs for an allowed and a denied name of the image's policy. */
 function askExamples({ site }: OciTrial): readonly string[] {
   return ['example.com', 'example.net'].map((name) => {
     const { stdout } = runIn(site.node, ['dig', '@127.0.0.1', '-p', '5300', '+tries=1', name])

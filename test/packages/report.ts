@@ -1,4 +1,4 @@
-// The table that a trial of packages prints at its end: a row for each step, a column for each system on which it was done.
+// The table at the end of a trial of packages: a row for each step, a column for each system.
 
 export interface StepResult {
   readonly ok: boolean
@@ -9,7 +9,7 @@ export class PackageReport {
   readonly #columns: string[] = []
   readonly #rows = new Map<string, Map<string, StepResult>>()
 
-  /** Notes the result of a step on a system. */
+  /** Adds the result of a step on a system. */
   add(system: string, step: string, result: StepResult): void {
     if (!this.#columns.includes(system)) this.#columns.push(system)
     const row = this.#rows.get(step) ?? new Map<string, StepResult>()

@@ -1,4 +1,4 @@
-// The site at which an installed package is tried, whatever its form: a node for the package, a pod behind it and an internet, as in
+// The site for trials of an installed package of any form: a node for the package, a pod behind it and an internet, as in
 // test/support/labs/lab-pod.ts. The package runs in the node's network namespace, with SETTINGS in its /etc/namegate.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,13 +8,13 @@ import { DNS_4, podLab, type Pod } from '../support/labs/lab-pod.ts'
 import type { Host } from '../support/labs/lab.ts'
 import { SteadyLoad } from '../support/peers/steady-load.ts'
 
-/** A name that the policy allows, and one that it does not. */
+/** A name that the policy allows, and one that it denies. */
 export const ALLOWED = 'www.shop.test'
 export const REFUSED = 'www.other.example'
 /** The name server of the internet. It answers every name with an address of its web server. */
 export const SERVER = DNS_4
 
-/** Protects the pod: the text of each file by its path in /etc/namegate. Names below test., and port 80 of their addresses, are allowed. */
+/** Protects the pod: the text of each file by its path in /etc/namegate. Allows names below test., and port 80 of their addresses. */
 export const SETTINGS: Readonly<Record<string, string>> = {
   'endpoints.yaml': `endpoints:
   - { name: shop-1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }

@@ -1,5 +1,5 @@
-// A trial of a package as steps: each either says in a line what it found, or fails; then the trial ends. The table of all steps is printed
-// at the end, and the exit code says whether every step was good.
+// A trial of a package as steps. Each step returns its finding in one line, or fails and ends the trial. The table of all steps is printed at
+// the end, and the exit code says whether every step was good.
 
 import { PackageReport } from './report.ts'
 

@@ -1,4 +1,4 @@
-// What a package may leave behind on a machine and at a site, as lines, so that before and after can be compared: rules, routes, settings
+// The possible traces of a package on a machine and at a site, as lines, so that before and after can be compared: rules, routes, settings
 // and filters of the node, pins in a bpffs, network namespaces and mounts.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ export function traces(site: PackageSite, bpffs: string): readonly string[] {
   return [
     ...snapshot(site.node),
     ...settings(site.node),
-    // A qdisc clsact without filters stays at an interface, because another program can use it too.
+    // A qdisc clsact without filters stays at an interface, because another program can use it.
     ...['ingress', 'egress'].flatMap((side) =>
       outputIn(site.node, 'tc', 'filter', 'show', 'dev', site.pod.interface, side).split('\n'),
     ),
@@ -32,7 +32,7 @@ function filesBelow(folder: string): readonly string[] {
   return names.map((name) => `${folder}/${name}`)
 }
 
-/** Lines that came or went. */
+/** Added and removed lines. */
 export function changesOf(before: readonly string[], after: readonly string[]): readonly string[] {
   const came = after.filter((line) => !before.includes(line)).map((line) => `+ ${line}`)
   const went = before.filter((line) => !after.includes(line)).map((line) => `- ${line}`)
