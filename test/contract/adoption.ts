@@ -1,4 +1,4 @@
-// Contract: flows that are older than the enforcement of their endpoint, and all that must not pass for one.
+// Contract: connections that are older than the enforcement of their endpoint, and packets that only look like parts of one.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -40,7 +40,7 @@ function adoption(more: Partial<Adoption> = {}): Adoption {
   return { ...pod, passMs: LONG, learnMs: 0, flows: [flow()], ...more }
 }
 
-/** Real time, because the kernel's clock is not ours. */
+/** Waits in real time, because the test cannot set the kernel's clock. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
@@ -54,7 +54,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
     })
 
   describe(`${maker.name}: adoption`, { skip }, () => {
-    test('adopt lets the listed flows pass, on their tuple only', () => {
+    test('adopt lets the listed flows pass, only with their tuple', () => {
       withWire((wire, bench) => {
         assert.equal(wire.out(ACK), 'drop')
         assert.equal(bench.datapath.adoption.adopt(adoption()), 1)
@@ -68,7 +68,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
       })
     })
 
-    test('adopt takes UDP and IPv6 as well', () => {
+    test('adopt also takes UDP and IPv6', () => {
       withWire((wire, bench) => {
         const flows = [
           flow({ protocol: 17 }),
@@ -91,14 +91,14 @@ export function contractOfAdoption(maker: BenchMaker): void {
           assert.equal(new Wire(bench, 41000).out(flags), 'drop', `flags ${flags}, not listed`)
           assert.equal(new Wire(bench, 41000).out(ACK | flags), 'drop', `flags ${flags} with ACK`)
         }
-        assert.equal(bench.datapath.adoption.list().length, 1, 'and learns nothing from it')
+        assert.equal(bench.datapath.adoption.list().length, 1, 'a SYN teaches nothing')
       })
     })
 
-    test('adopt learns TCP flows from segments without SYN, and only while it may', () => {
+    test('adopt learns TCP flows from segments without SYN, only during the time for learning', () => {
       withWire((wire, bench) => {
         bench.datapath.adoption.adopt(adoption({ flows: [], learnMs: LONG }))
-        assert.equal(wire.outUdp(), 'drop', 'UDP has no middle')
+        assert.equal(wire.outUdp(), 'drop', 'UDP is never learned')
         const fragment = frame(
           { source: POD_4, target: PEER_4, fragment: 3 },
           udp({ from: 1, to: 2 }),
@@ -108,12 +108,12 @@ export function contractOfAdoption(maker: BenchMaker): void {
         assert.deepEqual(tuplesOf(bench), [`${POD} 6 ${POD_4} 40000 ${PEER_4} 443`])
         bench.datapath.adoption.adopt(adoption({ flows: [], learnMs: 1 }))
         pause(5)
-        assert.equal(wire.out(ACK), 'pass', 'what was learned goes on')
-        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'what comes now is too late')
+        assert.equal(wire.out(ACK), 'pass', 'a learned flow continues')
+        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'the time for learning is over')
       })
     })
 
-    test('adopt ends with its time, for listed and learned flows', () => {
+    test('adopt ends after its time, for listed and learned flows', () => {
       withWire((wire, bench) => {
         bench.datapath.adoption.adopt(adoption({ passMs: 1, learnMs: LONG }))
         pause(5)
@@ -123,22 +123,22 @@ export function contractOfAdoption(maker: BenchMaker): void {
       })
     })
 
-    test('adopt spares nothing of another generation, whichever comes first', () => {
+    test('adopt lets no flow of another generation pass, older or newer', () => {
       withWire((wire, bench) => {
         bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
         assert.equal(wire.out(ACK), 'pass')
         settle(bench, [], { generation: generation(2) })
         assert.equal(wire.out(ACK), 'drop', 'listed')
-        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'to be learned')
+        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'a flow that could be learned')
         assert.deepEqual(bench.datapath.adoption.list(), [])
         settle(bench, [], { generation: generation(1) })
-        assert.equal(wire.out(ACK), 'drop', 'forgotten for good')
+        assert.equal(wire.out(ACK), 'drop', 'still forgotten')
         bench.datapath.adoption.adopt(adoption({ generation: generation(7) }))
-        assert.equal(wire.out(ACK), 'drop', 'a generation that is not there')
+        assert.equal(wire.out(ACK), 'drop', 'a generation that does not exist')
       })
     })
 
-    test('adopt is forgotten when the endpoint goes', () => {
+    test('adopt ends with the removal of the endpoint', () => {
       withWire((wire, bench) => {
         bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
         commit(bench.datapath, { endpointRemovals: [POD] })
@@ -148,7 +148,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
       })
     })
 
-    test('adopt before the endpoint is there spares its flows from the first packet on', () => {
+    test('adopt before the endpoint exists lets its flows pass from the first packet on', () => {
       withBench(maker, {}, (bench) => {
         bench.datapath.adoption.adopt(adoption())
         settle(bench, [])
@@ -156,7 +156,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
       })
     })
 
-    test('adopt of a listed flow stands against a deny, of one that was learned it does not', () => {
+    test('adopt lets a listed flow pass despite a deny, and a learned flow not', () => {
       withWire((wire, bench) => {
         const learned = new Wire(bench, 40001)
         bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
@@ -164,11 +164,11 @@ export function contractOfAdoption(maker: BenchMaker): void {
         commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED, verdict: 'deny' })] })
         assert.equal(wire.out(ACK), 'pass')
         assert.equal(learned.out(ACK), 'drop')
-        assert.equal(new Wire(bench, 40002).out(ACK), 'drop', 'and nothing new is learned')
+        assert.equal(new Wire(bench, 40002).out(ACK), 'drop', 'no flow is learned against a deny')
       })
     })
 
-    test('adopt opens no source but the endpoint’s, and no endpoint but the one', () => {
+    test('adopt opens only sources of the endpoint, and no other endpoint', () => {
       withWire((_, bench) => {
         const forged = flow({ local: address('10.0.1.6') })
         bench.datapath.adoption.adopt(adoption({ flows: [forged], learnMs: LONG }))
@@ -205,7 +205,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
       })
     })
 
-    test('adopt counts what it has no room for, which is judged like anything', () => {
+    test('adopt counts flows without room, and policy judges them', () => {
       withBench(maker, { adopted: 2 }, (bench) => {
         settle(bench, [])
         const flows = [1, 2, 3].map((n) => flow({ localPort: 40000 + n }))
@@ -217,12 +217,12 @@ export function contractOfAdoption(maker: BenchMaker): void {
         assert.equal(
           bench.datapath.reports.counters()['adopted_table_full'],
           2,
-          'nor could it be learned',
+          'it could not be learned either',
         )
       })
     })
 
-    test('adopted tells each flow, its endpoint and how long it has left; a restart keeps them', () => {
+    test('list returns each adopted flow with its endpoint and its time left, also after a restart', () => {
       withWire((wire, bench) => {
         bench.datapath.adoption.adopt(adoption())
         const expected = [`${POD} 6 ${POD_4} 40000 ${PEER_4} 443`]

@@ -1,6 +1,6 @@
-// Contract: what becomes of the three answers that a packet gets (identity, class, any), every combination of them: what
-// audited rules deny passes only where another entry lets it, is then reported by the rule that denies it, and otherwise
-// counts for nothing; a weak deny gives way to every other answer.
+// Contract: the verdict for every combination of the three answers to a packet (identity, class, any). A packet that audited rules deny
+// passes only if another entry allows it. The rule that denies it then reports it. Otherwise the audited deny counts for nothing. A weak
+// deny yields to every other answer.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -44,7 +44,7 @@ function entriesOf(answers: readonly Answer[], world: number): readonly PolicyEn
   )
 }
 
-/** What the words say, one after the other. */
+/** The verdict by the sentences of the header. */
 function expected(answers: readonly Answer[]): Outcome {
   const has = (...some: readonly Answer[]): boolean => some.some((each) => answers.includes(each))
   if (has('deny')) return 'drop'
@@ -52,7 +52,7 @@ function expected(answers: readonly Answer[]): Outcome {
   return has('allow') && !has('audit-deny', 'audit-pass') ? 'pass' : 'audit'
 }
 
-/** Rules that may be named: those of the answers that made it so. */
+/** The rules that a report can name: those of the answers that decided. */
 function rulesOf(answers: readonly Answer[], outcome: Outcome): readonly number[] {
   if (outcome === 'pass') return []
   if (outcome === 'drop' && !answers.includes('deny') && answers.includes('audit-deny')) return [0]
@@ -65,7 +65,7 @@ function rulesOf(answers: readonly Answer[], outcome: Outcome): readonly number[
   return [0]
 }
 
-/** `rule`: undefined where nothing was reported, as much of which is left out when there is a lot. */
+/** `rule` is undefined without a report. A datapath leaves out reports when there are many. */
 function judge(
   bench: Bench,
   { source, target }: (typeof ROUTES)[number],
@@ -84,7 +84,7 @@ export function contractOfAuditedRules(maker: BenchMaker): void {
   const skip = maker.unavailable ?? false
   describe(`${maker.name}: audited rules`, { skip }, () => {
     for (const route of ROUTES) {
-      test(`judge makes of three answers what they come to, to ${route.target}`, () => {
+      test(`judge combines three answers to one verdict, to ${route.target}`, () => {
         withBench(maker, {}, (bench) => {
           settle(bench, [])
           let named = 0
@@ -100,12 +100,12 @@ export function contractOfAuditedRules(maker: BenchMaker): void {
             }
             commit(bench.datapath, { policyRemovals: entries })
           }
-          assert.ok(named > 20, `${named} packets were reported`)
+          assert.ok(named > 20, `only ${named} packets were reported`)
         })
       })
     }
 
-    test('dump gives back every verdict that an entry can have', () => {
+    test('dump returns every verdict that an entry can have', () => {
       withBench(maker, {}, (bench) => {
         const verdicts = ANSWERS.filter((each) => each !== 'none')
         const entries = verdicts.map((verdict, i) =>
@@ -120,7 +120,7 @@ export function contractOfAuditedRules(maker: BenchMaker): void {
       })
     })
 
-    test('judge names no rule for what an audited rule denies and nothing lets pass', () => {
+    test('judge names no rule for a packet that only an audited rule denies and no entry allows', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED, verdict: 'audit-deny', rule: 11 })])
         bench.datapath.mode.set('audit')

@@ -1,4 +1,4 @@
-// What the contract suite needs of an adapter, and short forms for what it commits and sends.
+// The needs of the contract suite from an adapter, and short forms for its commits and packets.
 
 import assert from 'node:assert/strict'
 import { endpointId, generation, identity, ruleId, type EndpointId } from '../../src/core/ids.ts'
@@ -29,7 +29,7 @@ export interface Sizes {
   readonly udpIdleMs?: number
 }
 
-/** A datapath under test, started, in a place of its own. */
+/** A started datapath under test, in a place of its own. */
 export interface Bench {
   readonly datapath: Datapath
   judge(endpoint: EndpointId, direction: Direction, frame: Uint8Array): 'pass' | 'drop'
@@ -38,44 +38,44 @@ export interface Bench {
   cgroupHook(): Hook
   /** Index of interface hook `n`. */
   ifindex(n: number): number
-  /** Stops with `leaveEnforcing` and starts anew, as a daemon that is restarted. */
+  /** Stops with `leaveEnforcing` and starts again, like a restarted daemon. */
   restart(): void
   close(): void
 }
 
-/** What the port leaves to an adapter. One that lacks it says why. */
+/** The abilities that the port leaves open. An adapter that lacks one gives the reason. */
 export type Ability =
   /** Endpoints can be cgroups. */
   | 'cgroups'
   /** Interfaces of endpoints can be ports of a bridge. */
   | 'bridges'
-  /** VLAN tags are looked behind. */
+  /** Packets are read behind VLAN tags. */
   | 'tags'
   /** Fragments are judged one by one. */
   | 'fragments'
-  /** All that is malformed is counted, also what the kernel itself refuses. */
+  /** Every malformed packet is counted, also one that the kernel itself refuses. */
   | 'malformed'
   /** Extension headers are bounded. */
   | 'extensions'
-  /** A RST that was forged does not end a connection, whatever its sequence number. */
+  /** A forged RST does not end a connection, with any sequence number. */
   | 'forged'
-  /** SCTP packets are followed whatever chunks they have. */
+  /** SCTP packets are followed with any chunks. */
   | 'sctp'
-  /** Open connections are bounded by endpoint. */
+  /** Open connections are bounded per endpoint. */
   | 'connections'
-  /** Flows that were not learned for want of room are counted. */
+  /** Flows that were not learned because the table was full are counted. */
   | 'learned'
 
 export interface BenchMaker {
   /** What this adapter lacks, with the reason. */
   readonly lacks?: Partial<Readonly<Record<Ability, string>>>
   readonly name: string
-  /** Why it can't be made here; undefined when it can. */
+  /** The reason why it cannot be made here. Undefined if it can. */
   readonly unavailable: string | undefined
   make(sizes?: Sizes): Bench
 }
 
-/** Why a test of an ability is skipped; false when it is not. */
+/** The reason why a test of an ability is skipped, or false. */
 export function skipOf(maker: BenchMaker, ability: Ability): string | false {
   return maker.unavailable ?? maker.lacks?.[ability] ?? false
 }
@@ -97,7 +97,7 @@ export function prefix(text: string): Prefix {
   return result.prefix
 }
 
-/** `[prefix, identity, class, scope]` rows as a batch; without a scope the node's. */
+/** `[prefix, identity, class, scope]` rows as a batch. Without a scope: the node's. */
 export function batch(
   rows: readonly (readonly [text: string, id: number, kind: number, scope?: number])[],
 ): PrefixBatch {
@@ -160,16 +160,16 @@ export function commit(datapath: Datapath, changes: Partial<Changes>): CommitRes
   return result ?? finish(datapath)
 }
 
-/** Waits for a commit that is under way. */
+/** Waits for the end of a pending commit. */
 function finish(datapath: Datapath): CommitResult {
   let result: CommitResult | undefined
   datapath.onCommitted((each) => (result = each))
   if (datapath instanceof NftablesDatapath) datapath.finishCommit()
-  assert.ok(result, 'the end of the commit was told')
+  assert.ok(result, 'the datapath reported the end of the commit')
   return result
 }
 
-/** Endpoint POD on interface hook 1 with these entries, and both peers known under LEARNED. */
+/** Puts endpoint POD on interface hook 1 with these entries, and both peers under LEARNED. */
 export function settle(
   bench: Bench,
   policies: readonly PolicyEntry[],

@@ -1,4 +1,4 @@
-// Contract: what a commit does, what it refuses, and what is found again after a restart.
+// Contract: what a commit does, which entries it refuses, and what a restart finds.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -24,7 +24,7 @@ import {
   type Sizes,
 } from './bench.ts'
 
-/** Runs with a bench that is closed afterwards. */
+/** Runs with a bench, and closes it afterwards. */
 export function withBench(maker: BenchMaker, sizes: Sizes, run: (bench: Bench) => void): void {
   const bench = maker.make(sizes)
   try {
@@ -69,7 +69,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('commit of what a check of ourselves writes leaves all as it was', () => {
+    test('commit of the entries of a self-check changes nothing', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED })])
         const before = bench.datapath.dump()
@@ -81,7 +81,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('commit of what is in force already is no failure, and neither is removing what is not there', () => {
+    test('commit of entries in force succeeds, and so does the removal of missing entries', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({})])
         settle(bench, [policy({})])
@@ -120,7 +120,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('commit names each entry that there is no room for, and applies the others', () => {
+    test('commit returns each entry without room, and applies the others', () => {
       withBench(maker, { prefixes: 4, policies: 3 }, ({ datapath }) => {
         const rows = Array.from(
           { length: 6 },
@@ -139,7 +139,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('commit goes on behind a refused entry in the middle', () => {
+    test('commit continues after a refused entry in the middle', () => {
       withBench(maker, { prefixes: 2 }, ({ datapath }) => {
         commit(datapath, { prefixUpserts: batch([['198.51.100.1/32', LEARNED, WORLD_4]]) })
         const rows = ['198.51.100.2/32', '198.51.100.3/32', '198.51.100.1/32'].map(
@@ -156,7 +156,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('commit of an endpoint that is removed leaves nothing of it', () => {
+    test('commit removes an endpoint with everything of it', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({})])
         assert.deepEqual(commit(bench.datapath, { endpointRemovals: [POD] }), [])
@@ -175,7 +175,7 @@ export function contractOfCommits(maker: BenchMaker): void {
         })
         const [pod] = bench.datapath.dump().endpoints
         assert.deepEqual([pod?.generation, pod?.audit, pod?.sources.length], [2, true, 1])
-        assert.equal(bench.judge(POD, 'from', hello), 'drop', 'the old source is foreign now')
+        assert.equal(bench.judge(POD, 'from', hello), 'drop', 'the old source is now foreign')
       })
     })
 
@@ -197,7 +197,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('counters tell how many entries were written, by map', () => {
+    test('counters count the written entries by map', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED })])
         const before = bench.datapath.reports.counters()
@@ -209,7 +209,7 @@ export function contractOfCommits(maker: BenchMaker): void {
       })
     })
 
-    test('restart finds everything in force, mode included, and it can be claimed or removed', () => {
+    test('restart finds everything in force, including the mode, and can claim or remove it', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED })])
         bench.datapath.mode.set('audit')

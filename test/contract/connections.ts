@@ -1,4 +1,4 @@
-// Contract: who began a connection, when it counts as open, and what a reply is.
+// Contract: who began a connection, when it counts as open, and which packets are replies.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -35,7 +35,7 @@ export function contractOfConnections(maker: BenchMaker): void {
         assert.equal(wire.out(ACK), 'pass', 'data')
         wire.in(FIN | ACK)
         assert.equal(wire.out(FIN | ACK), 'pass')
-        assert.equal(wire.out(ACK), 'pass', 'after both FINs')
+        assert.equal(wire.out(ACK), 'pass', 'after the FINs of both sides')
       })
     })
 
@@ -46,15 +46,15 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes a SYN of the endpoint for no answer to a SYN of the peer', () => {
+    test('judge drops a SYN of the endpoint after a SYN of the peer', () => {
       withWire([], (wire) => {
         wire.in(SYN)
         assert.equal(wire.out(SYN), 'drop')
-        assert.equal(wire.out(SYN), 'drop', 'nor the next one')
+        assert.equal(wire.out(SYN), 'drop', 'also the next one')
       })
     })
 
-    test('judge takes no TCP packet but SYN without ACK for a beginning', () => {
+    test('judge begins a TCP connection only with SYN without ACK', () => {
       for (const flags of [ACK, SYN | ACK, FIN, RST, SYN | FIN, SYN | RST, 0]) {
         withWire([], (wire) => {
           wire.in(flags)
@@ -63,7 +63,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       }
     })
 
-    test('judge passes replies in UDP and SCTP that the peer began, on that tuple only', () => {
+    test('judge passes replies in UDP and SCTP that the peer began, only with that tuple', () => {
       withWire([], (wire, bench) => {
         assert.equal(wire.outUdp(), 'drop')
         wire.inUdp()
@@ -77,7 +77,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('judge answers an echo request, and only with the reply to it', () => {
+    test('judge passes the reply to an echo request, and no other packet', () => {
       withWire([], (wire) => {
         assert.equal(wire.send(icmp(1, 0, { identifier: 9 })), 'drop', 'unasked')
         wire.receive(icmp(1, 8, { identifier: 9 }))
@@ -88,7 +88,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('judge cuts a UDP flow of the endpoint once it is revoked, though the peer goes on sending', () => {
+    test('judge cuts a UDP flow of the endpoint after its allow is removed, although the peer keeps sending', () => {
       withWire(open, (wire, bench) => {
         assert.equal(wire.outUdp(), 'pass')
         wire.inUdp()
@@ -100,7 +100,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('judge cuts an established TCP connection of the endpoint once it is revoked', () => {
+    test('judge cuts an established TCP connection of the endpoint after its allow is removed', () => {
       withWire(open, (wire, bench) => {
         wire.connect()
         assert.equal(wire.out(ACK), 'pass')
@@ -109,12 +109,12 @@ export function contractOfConnections(maker: BenchMaker): void {
         assert.equal(wire.out(ACK), 'drop')
         wire.in(SYN)
         wire.in(ACK)
-        assert.equal(wire.out(ACK), 'drop', 'a SYN of the peer takes nothing over')
+        assert.equal(wire.out(ACK), 'drop', 'a SYN of the peer does not revive the connection')
         assert.equal(wire.out(SYN | ACK), 'drop')
       })
     })
 
-    test('judge does not let a peer take a half-open or closed connection of the endpoint over', () => {
+    test('judge does not let a peer revive a half-open or closed connection of the endpoint', () => {
       withWire(open, (wire, bench) => {
         wire.out(SYN)
         commit(bench.datapath, { policyRemovals: open })
@@ -126,7 +126,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('judge keeps a connection that the peer began through a forged RST', () => {
+    test('judge keeps a connection that the peer began after a forged RST', () => {
       withWire([], (wire) => {
         wire.accept()
         wire.in(RST)
@@ -146,7 +146,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('judge lets no successor continue a flow of its predecessor, though the peer goes on sending', () => {
+    test('judge lets no new generation continue a flow of the old one, although the peer keeps sending', () => {
       withWire(open, (wire, bench) => {
         assert.equal(wire.outUdp(), 'pass')
         wire.inUdp()
@@ -161,11 +161,11 @@ export function contractOfConnections(maker: BenchMaker): void {
         }
         const other = new Wire(bench, 40001)
         other.inUdp()
-        assert.equal(other.outUdp(), 'pass', 'what the peer begins with the successor')
+        assert.equal(other.outUdp(), 'pass', 'a flow that the peer begins with the new generation')
       })
     })
 
-    test('judge begins no connection from what one of our listeners sends', () => {
+    test('judge begins no connection with a packet of one of namegate’s listeners', () => {
       withWire([], (wire, bench) => {
         bench.datapath.exceptions.setListeners([listener(PEER_4, 443)])
         assert.equal(wire.outUdp(), 'pass')
@@ -175,7 +175,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('peers.scan tells established TCP that the endpoint began, no half-open one and none begun by the peer', () => {
+    test('peers.scan returns established TCP that the endpoint began, and no half-open connection or one that the peer began', () => {
       withWire(open, (wire, bench) => {
         wire.out(SYN)
         assert.deepEqual(peersOf(bench), [], 'half-open')
@@ -188,7 +188,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('peers.scan tells a flow of UDP that the endpoint began, and none that the peer began', () => {
+    test('peers.scan returns a flow of UDP that the endpoint began, and none that the peer began', () => {
       withWire(open, (wire, bench) => {
         new Wire(bench, 53001, 50000).inUdp()
         assert.deepEqual(peersOf(bench), [])
@@ -199,7 +199,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('peers.scan needs the answer of the peer: an endpoint alone establishes nothing', () => {
+    test('peers.scan returns no connection without a packet of the peer', () => {
       withWire(open, (wire, bench) => {
         wire.out(SYN)
         wire.out(ACK)
@@ -212,7 +212,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       withWire(open, (wire, bench) => {
         wire.connect()
         wire.out(FIN | ACK)
-        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'half-closed is open')
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'a half-closed connection is open')
         wire.in(FIN | ACK)
         assert.deepEqual(peersOf(bench), [])
         const second = new Wire(bench, 40002)
@@ -223,7 +223,11 @@ export function contractOfConnections(maker: BenchMaker): void {
           second.in(ACK)
           second.out(ACK)
         } else new Wire(bench, 40003).connect()
-        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'the RST was forged: both go on')
+        assert.deepEqual(
+          peersOf(bench),
+          [`5 ${PEER_4}`],
+          'the RST was forged, so the connection continues',
+        )
         settle(bench, open, { generation: generation(2) })
         assert.deepEqual(peersOf(bench), [])
       })
@@ -239,7 +243,7 @@ export function contractOfConnections(maker: BenchMaker): void {
     })
 
     test(
-      'a bound of connections per endpoint is counted, and the flow passes',
+      'judge counts a connection over the bound per endpoint, and passes its packets',
       { skip: skipOf(maker, 'connections') },
       () => {
         withBench(maker, { connectionsPerEndpoint: 2 }, (bench) => {
@@ -255,12 +259,12 @@ export function contractOfConnections(maker: BenchMaker): void {
           first.out(FIN | ACK)
           first.in(FIN | ACK)
           new Wire(bench, 40009).connect()
-          assert.equal(peersOf(bench).length, 2, 'a closed one makes room')
+          assert.equal(peersOf(bench).length, 2, 'a closed connection makes room')
         })
       },
     )
 
-    test('restart forgets no connection', () => {
+    test('restart keeps all connections', () => {
       withWire(open, (wire, bench) => {
         wire.connect()
         const inbound = new Wire(bench, 80, 50000)

@@ -1,4 +1,4 @@
-// One suite over every datapath adapter: what any of them must do with commits and with packets.
+// One suite over every datapath adapter: what each must do with commits and with packets.
 
 import { contractOfAdoption } from './adoption.ts'
 import { contractOfAuditedRules } from './audited.ts'

@@ -1,6 +1,6 @@
-// The eBPF datapath as the contract suite wants it: real maps and programs of this kernel, in a network
-// namespace of this process, pins in a bpffs of its own, and a cgroup of its own that the process joins only
-// while a cgroup endpoint is judged. Everything goes with `close`, at the latest with the process.
+// The eBPF datapath for the contract suite: real maps and programs of this kernel in a network namespace of this process, pins in its own
+// bpffs, and its own cgroup, which the process joins only while a cgroup endpoint is judged. `close` removes everything, at the latest with
+// the process.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ export interface EbpfBench extends Bench {
   readonly pinPath: string
 }
 
-/** What stays for all benches of one process. */
+/** Shared by all benches of one process. */
 let place: { readonly bpf: Bpf; readonly posix: Posix; readonly mount: string } | undefined
 
 function placeOf(): NonNullable<typeof place> {
@@ -91,7 +91,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
   }
 }
 
-/** A cgroup of this process alone. */
+/** A cgroup with only this process. */
 class OwnCgroup {
   readonly #mount = cgroupMount() ?? ''
   readonly #name = `namegate-test-${process.pid}`
@@ -103,7 +103,7 @@ class OwnCgroup {
     return this.#name
   }
 
-  /** Runs as a member, if the cgroup was made; afterwards the process is where it was. */
+  /** Runs as a member, if the cgroup exists. Afterwards the process is back in its former cgroup. */
   within<T>(run: () => T): T {
     if (!this.#made) return run()
     const line = readFileSync('/proc/self/cgroup', 'utf8').match(/^0::(.*)$/m)
@@ -129,7 +129,7 @@ function must(result: number, what: string): void {
   if (result < 0) throw new Error(`${what} failed: errno ${-result}`)
 }
 
-/** CAP_NET_ADMIN and CAP_SYS_ADMIN, which covers CAP_BPF; root in a container may lack them. */
+/** CAP_NET_ADMIN and CAP_SYS_ADMIN, which covers CAP_BPF. Root in a container can lack them. */
 const NEEDED = (1n << 12n) | (1n << 21n)
 
 function unavailable(): string | undefined {
@@ -148,7 +148,7 @@ export const ebpfMaker: BenchMaker = {
   make: (sizes) => makeEbpfBench(sizes),
 }
 
-/** A bench for one run, closed behind it. */
+/** Runs with a bench, and closes it afterwards. */
 export function withEbpfBench(run: (bench: EbpfBench) => void, sizes: Sizes = {}): void {
   const bench = makeEbpfBench(sizes)
   try {

@@ -1,4 +1,4 @@
-// Contract: what passes without policy, and what is special to processes of the host itself.
+// Contract: packets that pass without policy, and the special cases for processes of the host itself.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -58,11 +58,11 @@ export function contractOfExceptions(maker: BenchMaker): void {
         ])[] = [
           ['pass', '10.0.9.9', 5300, 'udp', 'the listener'],
           ['pass', '10.0.9.9', 5300, 'tcp', 'the listener by TCP'],
-          ['drop', '10.0.9.9', 5300, 'sctp', 'no listener speaks SCTP'],
+          ['drop', '10.0.9.9', 5300, 'sctp', 'no listener uses SCTP'],
           ['drop', '10.0.9.9', 5301, 'udp', 'another port'],
           ['drop', '10.0.9.8', 5300, 'udp', 'another address'],
           ['pass', '10.0.1.1', 53, 'udp', 'any address of the node'],
-          ['drop', PEER_4, 53, 'udp', 'another resolver is not ours'],
+          ['drop', PEER_4, 53, 'udp', 'another resolver is not namegate’s'],
         ]
         for (const [verdict, target, port, protocol, reason] of rows) {
           const ports = { from: 40000, to: port }
@@ -75,11 +75,11 @@ export function contractOfExceptions(maker: BenchMaker): void {
         }
         bench.datapath.exceptions.setListeners([listener('10.0.9.9', 5301)])
         const old = frame({ source: POD_4, target: '10.0.9.9' }, udp({ from: 40000, to: 5300 }))
-        assert.equal(bench.judge(POD, 'from', old), 'drop', 'a listener that is gone')
+        assert.equal(bench.judge(POD, 'from', old), 'drop', 'a removed listener')
       })
     })
 
-    test('judge lets DNS to own listeners pass only where every reader of packets finds its port', () => {
+    test('judge lets DNS to own listeners pass only if every reader of packets finds its port', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         commit(bench.datapath, { prefixUpserts: batch([['10.0.1.1/32', 1, 1]]) })
@@ -101,7 +101,7 @@ export function contractOfExceptions(maker: BenchMaker): void {
       })
     })
 
-    test('judge lets ARP pass, and never drops what comes in', () => {
+    test('judge lets ARP pass, and drops no incoming packet', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         assert.equal(bench.judge(POD, 'from', arp()), 'pass')
@@ -110,12 +110,12 @@ export function contractOfExceptions(maker: BenchMaker): void {
         assert.equal(
           bench.judge(POD, 'to', ethernet(0x8847, new Uint8Array(20))),
           'pass',
-          'malformed too',
+          'also a malformed packet',
         )
       })
     })
 
-    test('judge cuts what an endpoint sends to another of the node once it is revoked, though that may answer', () => {
+    test('judge cuts flows to another endpoint of the node after their allow is removed, although that endpoint may answer', () => {
       withBench(maker, {}, (bench) => {
         const [other, target] = [endpointId(6), '10.0.1.6']
         settle(bench, [])
@@ -147,7 +147,7 @@ export function contractOfExceptions(maker: BenchMaker): void {
     })
 
     test(
-      'judge of a cgroup endpoint has no source check, and takes loopback for the host',
+      'judge of a cgroup endpoint checks no source, and takes loopback as the host',
       { skip: skipOf(maker, 'cgroups') },
       () => {
         withBench(maker, {}, (bench) => {
@@ -174,7 +174,7 @@ export function contractOfExceptions(maker: BenchMaker): void {
     )
 
     test(
-      'sourceOf tells which cgroup endpoint asked one of our listeners, in mode bypass as well',
+      'sourceOf returns the cgroup endpoint that asked one of namegate’s listeners, also in mode bypass',
       { skip: skipOf(maker, 'cgroups') },
       () => {
         withBench(maker, {}, (bench) => {

@@ -1,4 +1,4 @@
-// Contract: DNS that passes because it is redirected behind the datapath, and what must not come of it.
+// Contract: DNS that passes because rules after the datapath redirect it, and packets that must not pass with it.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -39,11 +39,11 @@ const ROUTE_4 = { source: POD_4, target: PEER_4 }
 const ROUTE_6 = { source: POD_6, target: PEER_6 }
 const QUERY = { from: 40000, to: 53 }
 const ANSWER = { from: 53, to: 40000 }
-/** What frames of the test support are addressed to, and another. */
+/** The destination of frames of the test support, and another address. */
 const FRAME_MAC = frame(ROUTE_4, udp(QUERY)).slice(0, 6)
 const OTHER_MAC = Uint8Array.of(2, 0, 0, 0, 0, 0x99)
 
-/** Queries of which the rules behind the datapath may not think that they are DNS, or that do not go where they send them. */
+/** Queries that the rules after the datapath possibly do not redirect: they do not read them as DNS, or the address is a group. */
 function unsure(segment: Segment): readonly (readonly [Uint8Array, string, Ability?])[] {
   const behind = (type: number, octets: number): Uint8Array =>
     frame({ ...ROUTE_6, extensions: [{ type, body: new Uint8Array(octets) }] }, segment)
@@ -51,21 +51,18 @@ function unsure(segment: Segment): readonly (readonly [Uint8Array, string, Abili
     frame({ ...ROUTE_4, options: Uint8Array.from(octets) }, segment)
   const inside = { type: 51, body: Uint8Array.of(2, ...new Uint8Array(13)) }
   return [
-    [behind(51, 10), 'behind an authentication header'],
-    [behind(135, 6), 'behind a mobility header'],
-    [behind(139, 6), 'behind a HIP header'],
-    [behind(140, 6), 'behind a shim6 header'],
-    [behind(253, 6), 'behind a header for experiments'],
-    [behind(0, 6), 'behind hop-by-hop options'],
-    [behind(60, 6), 'behind destination options'],
-    [behind(43, 6), 'behind a route at its end'],
-    [
-      frame({ ...ROUTE_6, extensions: [destinationOptions, inside] }, segment),
-      'behind two of them',
-    ],
+    [behind(51, 10), 'after an authentication header'],
+    [behind(135, 6), 'after a mobility header'],
+    [behind(139, 6), 'after a HIP header'],
+    [behind(140, 6), 'after a shim6 header'],
+    [behind(253, 6), 'after a header for experiments'],
+    [behind(0, 6), 'after hop-by-hop options'],
+    [behind(60, 6), 'after destination options'],
+    [behind(43, 6), 'after a route at its end'],
+    [frame({ ...ROUTE_6, extensions: [destinationOptions, inside] }, segment), 'after two of them'],
     [options(0x94, 4, 0, 0), 'with a router alert'],
     [options(1, 1, 1, 1), 'with padding'],
-    [frame({ ...ROUTE_6, fragment: 0 }, segment), 'behind a fragment header', 'fragments'],
+    [frame({ ...ROUTE_6, fragment: 0 }, segment), 'after a fragment header', 'fragments'],
     [frame({ ...ROUTE_4, moreFragments: true }, segment), 'a first fragment', 'fragments'],
     [frame({ ...ROUTE_6, moreFragments: true }, segment), 'a first fragment', 'fragments'],
     [frame({ ...ROUTE_4, target: '239.1.2.3' }, segment), 'to a group'],
@@ -83,13 +80,13 @@ export function contractOfInterception(maker: BenchMaker): void {
     })
 
   describe(`${maker.name}: interception`, { skip }, () => {
-    test('setIntercepted lets port 53 pass in the families and on the interfaces listed, and no more', () => {
+    test('setIntercepted lets port 53 pass only in the listed families and on the listed interfaces', () => {
       withPod((bench) => {
         const here = bench.ifindex(1)
         const [query4, query6] = [frame(ROUTE_4, udp(QUERY)), frame(ROUTE_6, udp(QUERY))]
         type Row = readonly [readonly InterceptedInterface[], Verdict, Verdict, string]
         const rows: readonly Row[] = [
-          [[], 'drop', 'drop', 'not intercepted: judged like any port'],
+          [[], 'drop', 'drop', 'not intercepted: policy judges the port'],
           [[{ ifindex: here, families: BOTH }], 'pass', 'pass', 'both families'],
           [[{ ifindex: here, families: { 4: true, 6: false } }], 'pass', 'drop', 'IPv4 only'],
           [[{ ifindex: here, families: { 4: false, 6: true } }], 'drop', 'pass', 'IPv6 only'],
@@ -106,13 +103,13 @@ export function contractOfInterception(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes UDP and TCP to port 53 for DNS, from own sources, and nothing else', () => {
+    test('judge takes only UDP and TCP to port 53 from own sources as DNS', () => {
       withPod((bench) => {
         bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
         const rows: readonly (readonly [Verdict, Uint8Array, string])[] = [
           ['pass', frame(ROUTE_4, udp(QUERY)), 'UDP'],
           ['pass', frame(ROUTE_4, tcp(QUERY, SYN)), 'TCP'],
-          ['pass', frame(ROUTE_4, tcp(QUERY, RST)), 'any segment of it'],
+          ['pass', frame(ROUTE_4, tcp(QUERY, RST)), 'any TCP segment'],
           ['drop', frame({ ...ROUTE_4, fragment: 3 }, udp(QUERY)), 'a later fragment has no port'],
           ['drop', frame(ROUTE_4, sctp(QUERY)), 'SCTP'],
           ['drop', frame(ROUTE_4, udp({ from: 53, to: 54 })), 'from port 53'],
@@ -121,7 +118,7 @@ export function contractOfInterception(maker: BenchMaker): void {
           [
             'drop',
             frame({ ...ROUTE_4, vlans: ['vlan'] }, udp(QUERY)),
-            'a tagged frame: it goes elsewhere',
+            'a tagged frame, which belongs to another interface',
           ],
         ]
         for (const [verdict, octets, reason] of rows) {
@@ -131,7 +128,7 @@ export function contractOfInterception(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes for DNS only what every reader of packets takes for it, to one address', () => {
+    test('judge takes a packet as DNS only if every reader of packets does, and only to one address', () => {
       withPod((bench) => {
         bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
         for (const segment of [udp(QUERY), tcp(QUERY, SYN)]) {
@@ -154,11 +151,15 @@ export function contractOfInterception(maker: BenchMaker): void {
         bench.datapath.exceptions.setIntercepted([
           { ifindex, families: BOTH, bridgeMac: OTHER_MAC },
         ])
-        assert.deepEqual([query(), query(ROUTE_6)], ['drop', 'drop'], 'for another on the bridge')
+        assert.deepEqual(
+          [query(), query(ROUTE_6)],
+          ['drop', 'drop'],
+          'for another host on the bridge',
+        )
         for (let n = 0; n < 6; n++) {
           const bridgeMac = FRAME_MAC.map((octet, i) => (i === n ? octet ^ 4 : octet))
           bench.datapath.exceptions.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
-          assert.equal(query(), 'drop', `another by octet ${n} alone`)
+          assert.equal(query(), 'drop', `another address, different only in octet ${n}`)
         }
         const entries = [{ ifindex, families: BOTH, bridgeMac: FRAME_MAC }]
         bench.datapath.exceptions.setIntercepted(entries)
@@ -176,8 +177,8 @@ export function contractOfInterception(maker: BenchMaker): void {
           const ifindex = bench.ifindex(1)
           const query = frame(ROUTE_4, udp({ from: 40000, to: 5300 }))
           const rows: readonly (readonly [Verdict, Uint8Array, string])[] = [
-            ['drop', OTHER_MAC, 'it goes to another on the bridge'],
-            ['pass', FRAME_MAC, 'it goes to the bridge'],
+            ['drop', OTHER_MAC, 'for another host on the bridge'],
+            ['pass', FRAME_MAC, 'for the bridge'],
           ]
           for (const [verdict, bridgeMac, reason] of rows) {
             bench.datapath.exceptions.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
@@ -187,7 +188,7 @@ export function contractOfInterception(maker: BenchMaker): void {
       },
     )
 
-    test('judge obeys policy and mode beside interception', () => {
+    test('judge applies the source check and the mode to intercepted packets', () => {
       withPod((bench) => {
         settle(bench, [policy({ identity: LEARNED, verdict: 'deny' })])
         bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
@@ -205,7 +206,7 @@ export function contractOfInterception(maker: BenchMaker): void {
       })
     })
 
-    test('judge lets nothing come of intercepted queries and their answers once interception is gone', () => {
+    test('judge begins no connection with intercepted queries and their answers, also after interception ends', () => {
       const kinds: readonly (readonly [string, Segment, Segment])[] = [
         ['UDP', udp(QUERY), udp(ANSWER)],
         ['TCP', tcp(QUERY, ACK), tcp(ANSWER, SYN)],
@@ -219,14 +220,14 @@ export function contractOfInterception(maker: BenchMaker): void {
           assert.equal(send(), 'pass')
           receive()
           bench.datapath.exceptions.setIntercepted([])
-          assert.equal(send(), 'drop', `${kind}: the answer began nothing`)
+          assert.equal(send(), 'drop', `${kind}: the answer began no connection`)
           receive()
-          assert.equal(send(), 'drop', `${kind}: nor did one that was still under way`)
+          assert.equal(send(), 'drop', `${kind}: a late answer began none either`)
         })
       }
     })
 
-    test('judge lets a peer begin from port 53 where nothing is intercepted', () => {
+    test('judge lets a peer begin a connection from port 53 on an interface without interception', () => {
       withPod((bench) => {
         bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(2), families: BOTH }])
         bench.judge(POD, 'to', frame({ source: PEER_4, target: POD_4 }, udp(ANSWER)))

@@ -1,4 +1,4 @@
-// The packet model, which is the memory datapath with a judge, as the contract suite wants it.
+// The packet model, which is the memory datapath with a judge, for the contract suite.
 
 import type { Clock } from '../../src/core/clock.ts'
 import { systemClock } from '../../src/core/clock.ts'

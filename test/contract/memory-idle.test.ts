@@ -29,12 +29,12 @@ test('judge ends replies a minute after the connection was reset or closed', () 
   const wire = new Wire(bench)
   wire.accept()
   clock.advance(10 * 60 * MINUTE)
-  assert.equal(wire.out(ACK), 'pass', 'an established connection may be silent')
+  assert.equal(wire.out(ACK), 'pass', 'an established connection can be silent')
   wire.in(RST)
   clock.advance(MINUTE)
   assert.equal(wire.out(ACK), 'drop')
   wire.in(SYN)
-  assert.equal(wire.out(SYN | ACK), 'pass', 'the peer may begin again')
+  assert.equal(wire.out(SYN | ACK), 'pass', 'the peer can begin again')
 })
 
 test('peers.scan forgets a connection that was silent for longer than tcp-idle', () => {
@@ -47,10 +47,14 @@ test('peers.scan forgets a connection that was silent for longer than tcp-idle',
   clock.advance(1)
   assert.equal(peersOf(bench).length, 0)
   new Wire(bench, 40001).connect()
-  assert.equal(peersOf(bench).length, 1, 'and it no longer counts against the bound')
+  assert.equal(
+    peersOf(bench).length,
+    1,
+    'the forgotten connection no longer counts against the bound',
+  )
 })
 
-test('peers.scan tells a connection over the bound once there is room', () => {
+test('peers.scan returns a connection over the bound once there is room', () => {
   const clock = new FakeClock()
   const bench = makeMemoryBench({ connectionsPerEndpoint: 1 }, clock)
   settle(bench, [policy({ identity: LEARNED })])

@@ -1,4 +1,4 @@
-// The nftables datapath as the contract suite wants it: real rules of this kernel, before which frames are put as they would come
+// The nftables datapath for the contract suite: real rules of this kernel. Frames are put in front of them as if they arrived
 // (test/support/labs/frame-place.ts).
 
 import assert from 'node:assert/strict'
@@ -14,14 +14,14 @@ import type { Bench, BenchMaker, Sizes } from './bench.ts'
 
 export interface NftablesBench extends Bench {
   readonly datapath: NftablesDatapath
-  /** The same for whoever sends a frame on interface `n`. */
+  /** The same for any sender of a frame on interface `n`. */
   judgeAt(n: number, frame: Uint8Array): 'pass' | 'drop'
 }
 
-/** What stays for all benches of one process. */
+/** Shared by all benches of one process. */
 let place: FramePlace | undefined
 
-/** `isConfirmed`: a commit returns when the kernel has confirmed it, for tests that have no event loop. */
+/** `isConfirmed`: a commit returns when the kernel has confirmed it, for tests without an event loop. */
 export function makeNftablesBench(
   sizes: Sizes = {},
   options: {
@@ -101,17 +101,17 @@ export const nftablesMaker: BenchMaker = {
   unavailable: unavailable(),
   lacks: {
     cgroups: 'the nftables datapath fences interfaces only',
-    bridges: 'what comes in by a port of a bridge comes to the rules as a packet of the bridge',
-    tags: 'a tagged frame belongs to a VLAN interface, which would be the one that is fenced',
-    fragments:
-      'the kernel puts fragments together before it judges them: a single one never passes',
-    malformed: 'the kernel refuses what does not fit its lengths before any rule can count it',
-    extensions: 'the kernel reads as many extension headers as there are, so none hides a port',
+    bridges:
+      'a packet that comes in by a port of a bridge reaches the rules as a packet of the bridge',
+    tags: 'a tagged frame belongs to a VLAN interface, and this one would be fenced',
+    fragments: 'the kernel assembles fragments before it judges them, so a single one never passes',
+    malformed: 'the kernel refuses packets with wrong lengths before any rule can count them',
+    extensions: 'the kernel reads all extension headers, so none hides a port',
     forged:
-      'the kernel tells a forged RST by its sequence number, which packets of the test support have not',
-    sctp: 'the kernel follows SCTP by its chunks, which packets of the test support have not',
+      'the kernel recognizes a forged RST by its sequence number, and packets of the test support have none',
+    sctp: 'the kernel follows SCTP by its chunks, and packets of the test support have none',
     connections: 'the kernel bounds its connection table as a whole (nf_conntrack_max)',
-    learned: 'the kernel has no counter for an element that a full set did not take',
+    learned: 'the kernel has no counter for an element that a full set refused',
   },
   make: (sizes) => makeNftablesBench(sizes),
 }

@@ -48,7 +48,7 @@ function cut(route: Route, length: number): Uint8Array {
   return frame({ ...route, vlans: ['vlan'] }, to443).subarray(0, length)
 }
 
-/** With everything allowed: what is dropped is dropped for its form. */
+/** Everything is allowed, so a packet is dropped only for its form. */
 const FORM_ROWS: readonly (readonly [Verdict, Uint8Array, string, Ability?])[] = [
   ['pass', frame(out4, to443), 'well-formed'],
   ['pass', frame({ ...out4, vlans: ['vlan'] }, to443), 'one VLAN tag', 'tags'],
@@ -62,9 +62,9 @@ const FORM_ROWS: readonly (readonly [Verdict, Uint8Array, string, Ability?])[] =
   ['drop', cut(out6, 54), 'cut in the IPv6 header'],
   ['drop', cut(out4, 54), 'cut in the TCP header'],
   ['drop', frame({ ...out4, length: 19 }, to443), 'total length below the header'],
-  ['drop', frame({ ...out4, length: 41 }, to443), 'total length behind the packet'],
-  ['drop', frame({ ...out6, length: 21 }, to443), 'payload length behind the packet'],
-  ['drop', frame({ ...out4, length: 39 }, to443), 'TCP header reaches behind the packet'],
+  ['drop', frame({ ...out4, length: 41 }, to443), 'total length beyond the packet'],
+  ['drop', frame({ ...out6, length: 21 }, to443), 'payload length beyond the packet'],
+  ['drop', frame({ ...out4, length: 39 }, to443), 'TCP header reaches beyond the packet'],
   ['drop', frame({ ...out6, length: 19 }, to443), 'the same over IPv6'],
   ['drop', frame({ ...out4, length: 27 }, udp(ports)), 'half a UDP header'],
   ['drop', frame(out4, raw(17, new Uint8Array(7))), 'UDP shorter than its header'],
@@ -79,7 +79,7 @@ const FORM_ROWS: readonly (readonly [Verdict, Uint8Array, string, Ability?])[] =
   ['pass', frame({ ...out6, extensions: [hopByHop, destinationOptions] }, to443), 'options'],
   ['pass', frame({ ...out6, extensions: [authentication] }, to443), 'authentication header'],
   ['drop', frame({ ...out6, extensions: [routing(0)] }, to443), 'a route at its end'],
-  ['drop', frame({ ...out6, extensions: [routing(1)] }, to443), 'a route that goes elsewhere'],
+  ['drop', frame({ ...out6, extensions: [routing(1)] }, to443), 'a route to another address'],
   ['drop', frame({ ...out6, extensions: [routing(0), routing(1)] }, to443), 'two routes'],
   ['pass', frame({ ...out6, extensions: Array(8).fill(destinationOptions) }, to443), 'eight'],
   [
@@ -92,7 +92,7 @@ const FORM_ROWS: readonly (readonly [Verdict, Uint8Array, string, Ability?])[] =
   ['pass', frame({ ...out6, fragment: 0 }, to443), 'atomic fragment'],
   ['drop', frame({ ...out4, fragment: 1 }, to443), 'TCP fragment at offset 1'],
   ['drop', frame({ ...out6, fragment: 1 }, to443), 'the same over IPv6'],
-  ['drop', frame({ ...out4, moreFragments: true }, raw(6, new Uint8Array(16))), 'tiny first one'],
+  ['drop', frame({ ...out4, moreFragments: true }, raw(6, new Uint8Array(16))), 'tiny fragment'],
 ]
 
 export function contractOfPackets(maker: BenchMaker): void {
@@ -113,7 +113,7 @@ export function contractOfPackets(maker: BenchMaker): void {
       })
     })
 
-    test('judge reads the ports behind options, extension headers and VLAN tags', () => {
+    test('judge reads the ports after options, extension headers and VLAN tags', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ protocol: 6, port: 443 })])
         const routes = [
@@ -130,7 +130,7 @@ export function contractOfPackets(maker: BenchMaker): void {
     })
 
     test(
-      'judge passes a later fragment only where its whole protocol may pass',
+      'judge passes a later fragment only if policy allows its whole protocol',
       { skip: skipOf(maker, 'fragments') },
       () => {
         withBench(maker, {}, (bench) => {
@@ -167,7 +167,7 @@ export function contractOfPackets(maker: BenchMaker): void {
       })
     })
 
-    test('judge lets link housekeeping pass that can not leave the link, with any source', () => {
+    test('judge lets link housekeeping that cannot leave the link pass, from any source', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         const nd = { hopLimit: 255 }
@@ -201,7 +201,7 @@ export function contractOfPackets(maker: BenchMaker): void {
           [
             'drop',
             frame({ source: 'fe80::5', target: 'fe80::1', ...nd }, icmp(58, 137)),
-            'nor does it redirect',
+            'a pod sends no redirect',
           ],
           [
             'drop',
@@ -211,7 +211,7 @@ export function contractOfPackets(maker: BenchMaker): void {
           [
             'drop',
             frame({ source: POD_6, target: 'fec0::9', ...nd }, discovery(136, POD_6)),
-            'a stranger far away, whose address is nearly link-local',
+            'a far stranger, whose address is almost link-local',
           ],
           [
             'drop',
@@ -259,7 +259,7 @@ export function contractOfPackets(maker: BenchMaker): void {
       })
     })
 
-    test('judge lets discovery pass to an address that showed itself on the link', () => {
+    test('judge lets discovery pass to an address that was seen on the link', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         const neighbour = '2001:db8::77'
@@ -270,7 +270,7 @@ export function contractOfPackets(maker: BenchMaker): void {
         assert.equal(bench.judge(POD, 'from', reply), 'drop')
         const forwarded = { source: neighbour, target: POD_6, hopLimit: 254 }
         bench.judge(POD, 'to', frame(forwarded, discovery(135, POD_6)))
-        assert.equal(bench.judge(POD, 'from', reply), 'drop', 'came from afar')
+        assert.equal(bench.judge(POD, 'from', reply), 'drop', 'a router forwarded it')
         bench.judge(POD, 'to', frame({ ...forwarded, hopLimit: 255 }, discovery(135, POD_6)))
         assert.equal(bench.judge(POD, 'from', reply), 'pass')
         const probe = frame(
@@ -293,7 +293,7 @@ export function contractOfPackets(maker: BenchMaker): void {
         commit(bench.datapath, {
           endpointUpserts: [endpoint({ hook: bench.interfaceHook(1), generation: generation(2) })],
         })
-        assert.equal(bench.judge(POD, 'from', reply), 'drop', 'not for the next workload')
+        assert.equal(bench.judge(POD, 'from', reply), 'drop', 'another workload')
       })
     })
   })

@@ -1,6 +1,6 @@
-// Contract: random prefixes and policies, judged as an evaluator says that knows only the text of the rule:
-// the longest prefix gives identity and class; of every entry for them or for any identity, the longest
-// match on (protocol, port) at each of the three counts; deny over allow over audit.
+// Contract: random prefixes and policies. An evaluator that knows only the text of the rule gives the expected verdict: the longest prefix
+// has identity and class; of the entries for the identity, for the class and for any identity, the longest match on (protocol, port)
+// counts at each of the three; deny beats allow, and allow beats audit.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -61,7 +61,7 @@ export function contractOfRandomPolicies(maker: BenchMaker): void {
         const least = (ROUNDS * PACKETS) / 5
         assert.ok(
           Math.min(tally.pass, tally.drop) > least,
-          `both verdicts are tried: ${JSON.stringify(tally)}`,
+          `both verdicts occur: ${JSON.stringify(tally)}`,
         )
       })
     })

@@ -1,4 +1,4 @@
-// Contract: prefixes that only one endpoint sees, and what is in force for it and for others.
+// Contract: prefixes that only one endpoint sees, and their effect on it and on others.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -32,7 +32,7 @@ function send(bench: Bench, id = POD, target = PEER_4): Verdict {
   return bench.judge(id, 'from', frame({ source, target }, tcp({ from: 40000, to: 443 }, SYN)))
 }
 
-/** Two endpoints that may reach LEARNED; of the first, `scoped` as given. */
+/** Two endpoints that can reach LEARNED. `scoped` is for the first. */
 function settleTwo(bench: Bench, scoped: boolean): void {
   const failures = commit(bench.datapath, {
     policyUpserts: [policy({ identity: LEARNED }), policy({ endpoint: OTHER, identity: LEARNED })],
@@ -53,7 +53,7 @@ export function contractOfScopes(maker: BenchMaker): void {
     })
 
   describe(`${maker.name}: scopes`, { skip }, () => {
-    test('judge takes an entry of the endpoint’s own scope, which no other endpoint sees', () => {
+    test('judge uses an entry of the endpoint’s own scope, and no other endpoint sees it', () => {
       withTwo(true, (bench) => {
         const rows = batch([
           [`${PEER_4}/32`, LEARNED, WORLD_4, POD],
@@ -67,7 +67,7 @@ export function contractOfScopes(maker: BenchMaker): void {
       })
     })
 
-    test('judge of an endpoint that is not scoped sees the node’s entries only', () => {
+    test('judge of an endpoint without a scope sees only the node’s entries', () => {
       withTwo(false, (bench) => {
         commit(bench.datapath, {
           prefixUpserts: batch([[`${PEER_4}/32`, LEARNED, WORLD_4, POD]]),
@@ -78,7 +78,7 @@ export function contractOfScopes(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes the own scope before the node’s, and the node’s where the own has nothing', () => {
+    test('judge uses the own scope before the node’s, and the node’s where the own scope is empty', () => {
       withTwo(true, (bench) => {
         const rows: readonly (readonly [Verdict, string, number, number, string])[] = [
           ['pass', PEER_4, LEARNED, 0, 'the node’s, where the own scope is empty'],
@@ -90,13 +90,13 @@ export function contractOfScopes(maker: BenchMaker): void {
           commit(bench.datapath, { prefixUpserts: upserts })
           assert.equal(send(bench), verdict, reason)
         }
-        assert.equal(send(bench, POD, UNKNOWN_4), 'drop', 'in neither: the world')
+        assert.equal(send(bench, POD, UNKNOWN_4), 'drop', 'in neither scope: the world')
         commit(bench.datapath, { policyUpserts: [policy({ identity: WORLD_4 })] })
         assert.equal(send(bench, POD, UNKNOWN_4), 'pass')
       })
     })
 
-    test('judge takes a wider prefix of the own scope before a longer one of the node', () => {
+    test('judge uses a wider prefix of the own scope before a longer one of the node', () => {
       withTwo(true, (bench) => {
         commit(bench.datapath, {
           prefixUpserts: batch([
@@ -108,7 +108,7 @@ export function contractOfScopes(maker: BenchMaker): void {
       })
     })
 
-    test('dump tells scopes apart, and a restart keeps them', () => {
+    test('dump returns the scope of each entry, and a restart keeps them', () => {
       withTwo(true, (bench) => {
         commit(bench.datapath, {
           prefixUpserts: batch([

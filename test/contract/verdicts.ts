@@ -1,4 +1,4 @@
-// Contract: the verdict on single packets, as tables with a reason for every row.
+// Contract: the verdict on single packets, as tables with a reason for each row.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -27,7 +27,7 @@ import { withBench } from './commits.ts'
 
 type Verdict = 'pass' | 'drop'
 
-/** Clocks are read one after the other, some to the millisecond. */
+/** The clocks are read one after the other, some in milliseconds. */
 const CLOCKS_APART_MS = 3
 
 const to443 = tcp({ from: 40000, to: 443 }, SYN)
@@ -87,7 +87,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes the class of the longest prefix, and the world for an address that no prefix names', () => {
+    test('judge uses the class of the longest prefix, and the world for an address without a prefix', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         const rows: readonly (readonly [Verdict, number, string, string])[] = [
@@ -118,7 +118,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge knows protocols apart, and those without ports by any-port entries', () => {
+    test('judge distinguishes protocols, and judges those without ports by any-port entries', () => {
       withBench(maker, {}, (bench) => {
         const rows: readonly (readonly [Verdict, PolicyRow, Uint8Array, string])[] = [
           ['pass', { protocol: 17, port: 53 }, frame(out4, udp({ from: 1, to: 53 })), 'UDP'],
@@ -139,7 +139,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes a header that says nothing of what is behind it for the protocol', () => {
+    test('judge takes a header that does not name the next one as the protocol', () => {
       withBench(maker, {}, (bench) => {
         const rows: readonly (readonly [protocol: number, octets: number])[] = [
           [50, 14],
@@ -160,7 +160,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge obeys the mode before everything else', () => {
+    test('judge applies the mode before everything else', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         const foreign = frame({ source: '10.9.9.9', target: PEER_4 }, to443)
@@ -177,7 +177,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge lets pass, and reports by its rule, what an audited endpoint would lose', () => {
+    test('judge passes and reports, with its rule, a packet that an audited endpoint would lose', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED, verdict: 'deny', rule: 42 })], { audit: true })
         assert.equal(bench.judge(POD, 'from', frame(out4, to443)), 'pass')
@@ -204,7 +204,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('drainEvents tells when a packet was seen, however much later it is read', () => {
+    test('drainEvents returns when a packet was seen, also if it is read much later', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ verdict: 'deny' })])
         assert.deepEqual(eventsOf(bench), [])
@@ -217,7 +217,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
         const [event] = eventsOf(bench)
         const read = systemClock.wall()
         assert.ok(event !== undefined)
-        // The age is of some moment of the reading.
+        // The age refers to some moment of the reading.
         const earliest = { now: event.seen, wall: reading - event.age }
         const latest = { now: event.seen, wall: read - event.age }
         for (const clock of ['now', 'wall'] as const) {
@@ -228,7 +228,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge never drops by policy what an endpoint sends that does not enforce, and reports nothing', () => {
+    test('judge never drops by policy a packet of an endpoint without enforcement, and reports nothing', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ verdict: 'deny' })], { enforcing: false })
         assert.equal(judgeBoth(bench), 'pass')
@@ -237,7 +237,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
 
-    test('judge drops and reports another source, whatever policy, audit or enforcing say', () => {
+    test('judge drops and reports a foreign source, under any policy, with audit, and without enforcement', () => {
       withBench(maker, {}, (bench) => {
         for (const more of [{}, { audit: true }, { enforcing: false }]) {
           settle(bench, [policy({})], more)

@@ -1,4 +1,4 @@
-// Packets of one connection, and what the scan of connections tells, for the contract suite.
+// Packets of one connection, and the result of the scan of connections, for the contract suite.
 
 import { formatAddress } from '../../src/core/ip.ts'
 import { ACK, frame, SYN, tcp, udp, type Segment } from '../support/packets.ts'
@@ -6,7 +6,7 @@ import { PEER_4, POD, POD_4, type Bench } from './bench.ts'
 
 type Verdict = 'pass' | 'drop'
 
-/** Packets of one connection between POD:40000 and PEER:443, from either side. */
+/** Packets of one connection between POD:40000 and PEER:443, from each side. */
 export class Wire {
   readonly #bench: Bench
   readonly #local: number
