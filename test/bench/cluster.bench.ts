@@ -1,6 +1,6 @@
-// A cluster with 10,000 CiliumNetworkPolicies, 5,000 namespaces and 500 pods on this node, over the memory datapath: the first lists are put
-// in force, then policies change one after the other, each from its event until all is in force. The same changes with 10 policies are the
-// comparison. Then pods of other nodes change, of 10 and of 20,000. Events come without a server; the requests are another matter.
+// A cluster with 10,000 CiliumNetworkPolicies, 5,000 namespaces and 500 pods on this node, over the memory datapath. Puts the first lists in
+// force, then changes policies one after the other, each from its event until all is in force. The same changes with 10 policies are the
+// comparison. Then pods of other nodes change, of 10 and of 20,000. Events come without a server, so requests are not measured.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { configFromObject } from '../../src/config/load.ts'
@@ -36,7 +36,7 @@ function metadataOf(name: string, namespace?: string) {
   return { name, uid: name, resourceVersion: '1', ...(namespace && { namespace }) }
 }
 
-/** Policies of one namespace select the pods of this namespace, so that each pod has the same number of policies. */
+/** Each policy selects the pods of its namespace, so each pod has the same number of policies. */
 function policy(i: number, namespaces: number, version: number): KubernetesObject {
   const toFQDNs = Array.from({ length: NAMES }, (_, n) => {
     return { matchPattern: `*.n${n}.p${i}.v${n === 0 ? version : 0}.test` }
@@ -57,7 +57,7 @@ function pod(i: number, namespaces: number): KubernetesObject {
   }
 }
 
-/** A pod of another node. Ten of them have the same labels. With each version it has another address. */
+/** A pod of another node. Ten of them share their labels. Each version has another address. */
 function peer(i: number, namespaces: number, version: number): KubernetesObject {
   const ip = `10.${2 + version}.${i >> 8}.${i & 255}`
   const labels = { app: `a${Math.trunc(i / 10)}`, 'pod-template-hash': `${i}` }

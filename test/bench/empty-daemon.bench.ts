@@ -1,5 +1,5 @@
-// Resident memory of the daemon as `npm run build` makes it and `bin/namegate` starts it, with the memory
-// datapath, one endpoint and one policy, before the first query.
+// Resident memory of the built daemon, started by `bin/namegate`, with the memory datapath, one endpoint and one policy, before the first
+// query.
 
 import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

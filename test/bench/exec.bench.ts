@@ -1,6 +1,6 @@
-// From the start of `namegate exec` to the start of its command, of the program as `npm run build` makes it: as root by veth,
-// and as an ordinary user by pasta where that is installed. Each start alternates with one of bare Node.js, so that their ratio
-// says the same on a busy machine. The first runs fill the caches of the disk and do not count.
+// The time from the start of `namegate exec` to the start of its command, with the built program: as root by veth, and as an ordinary user
+// by pasta if that is installed. Starts alternate with starts of bare Node.js, so that their ratio is valid on a busy machine. The first
+// runs fill the caches of the disk and do not count.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -9,19 +9,19 @@ import { runBench, type Figure } from './support/bench.ts'
 import { BuiltTree } from './support/built-tree.ts'
 
 const LIMIT_MS = 300
-/** In multiples of the time that bare Node.js takes. */
+/** As a multiple of the time of bare Node.js. */
 const LIMIT_RATIO = 3
 const WARM_UP = 2
 const RUNS = 20
 
-/** Milliseconds; the command is the clock itself. */
+/** Milliseconds. The command itself is the clock. */
 function startOnce(lab: ExecLab, who: Who): number {
   const { command, rest } = lab.commandOf(who, ['--quiet', '--', 'date', '+%s%N'], 'date +%s%N >&2')
   const inside = [`--net=/run/netns/${lab.caller.namespace}`, command, ...rest]
   const before = BigInt(Date.now()) * 1_000_000n
   const { stdout, stderr, status, signal } = spawnSync('nsenter', inside, { encoding: 'utf8' })
   if (status !== 0) throw new Error(`ended with ${status ?? signal}: ${stdout}${stderr}`)
-  // As a user: what prepares his mounts does not count.
+  // For a user, the preparation of the mounts does not count.
   const begun = /^\d+$/m.exec(stderr)?.[0]
   return Number(BigInt(stdout.trim()) - (begun === undefined ? before : BigInt(begun))) / 1e6
 }

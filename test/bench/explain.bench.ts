@@ -1,5 +1,5 @@
-// `explain` on a node with 10,000 policies of 100,000 names, 300 of them on the endpoint: each kind of question, the
-// denied ones with the search for the nearest rule.
+// `explain` on a node with 10,000 policies of 100,000 names, 300 of them on the endpoint: each kind of question. Denied ones include the
+// search for the nearest rule.
 
 import { explain } from '../../src/explain/explain.ts'
 import type { Question } from '../../src/explain/explanation.ts'

@@ -1,5 +1,5 @@
-// One of two upstreams dies under 5,000 queries a second from four clients that never ask twice: once killed, so that
-// the kernel refuses what is sent there, once stopped, so that nothing comes back. Every query must end NOERROR.
+// One of two upstreams fails under 5,000 queries a second from four clients that never ask twice: once killed, so that the kernel refuses
+// packets to it, and once stopped, so that it never answers. Every query must end with NOERROR.
 //   node --import tsx test/bench/failover.bench.ts [RATE] [SECONDS]
 
 import { FailoverLab } from '../support/labs/failover-lab.ts'

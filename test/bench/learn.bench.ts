@@ -1,6 +1,6 @@
-// Learning: a new address under a known selector, known again, with each datapath, the commit included; and
-// 10,000 addresses of one name while 50 endpoints select it. `one by one` commits after every address, as
-// one answer alone in its turn would; `batches of 32` as under load.
+// Learning a new address under a known selector, and learning it again, with each datapath, including the commit; and 10,000 addresses of
+// one name while 50 endpoints select it. `one by one` commits after every address, like a single answer in its turn; `batches of 32` is the
+// case under load.
 
 import { hashedName, lessonOf } from '../support/hashed-name.ts'
 import { NOT_CHECKED } from '../../src/names/lesson.ts'
@@ -62,7 +62,7 @@ function figure(name: string, values: readonly number[]): Figure {
   return { name, value: median(values), unit: 'us', spread }
 }
 
-/** 10,000 addresses of one name, 50 endpoints that select it. */
+/** Learns 10,000 addresses of one name that 50 endpoints select. */
 function manyAddresses(): readonly Figure[] {
   const world = mkWorld(mkMemory(), [mkPolicy('p', ['*.bench.test'])], 50)
   const { allocator, datapath } = world.core

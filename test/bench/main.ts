@@ -1,9 +1,9 @@
-// Runs benchmarks, each in a process of its own, one after the other:
+// Runs benchmarks one after the other, each as a process:
 //
 //   node --expose-gc --import tsx test/bench/main.ts [--strict] [-o json] [NAME-PART…]
 //
-// A benchmark is a file test/bench/NAME.bench.ts (see support/bench.ts); adding one is adding a file. Exit code:
-// 0 also when a figure is over its limit, unless --strict; 1 when a benchmark failed; 2 for wrong usage.
+// A benchmark is a file test/bench/NAME.bench.ts (see support/bench.ts). To add one, add a file. Exit code: 0, also if a figure is over its
+// limit, unless --strict; 1 if a benchmark failed; 2 for wrong usage.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -33,7 +33,7 @@ function parseArgs(args: readonly string[]): Options | string {
   return { strict, json, parts }
 }
 
-/** Files of the benchmarks whose name has one of the parts in it; all without parts. */
+/** Files of the benchmarks whose name contains one of the parts. Without parts: all. */
 function choose(parts: readonly string[]): readonly string[] {
   const folder = fileURLToPath(new URL('.', import.meta.url))
   return readdirSync(folder)
@@ -43,7 +43,7 @@ function choose(parts: readonly string[]): readonly string[] {
     .map((file) => folder + file)
 }
 
-/** Runs one benchmark; its table goes straight out, its JSON is returned. */
+/** Runs one benchmark. Prints its table at once, or returns its JSON. */
 function runFile(
   file: string,
   { strict, json }: Options,

@@ -1,5 +1,5 @@
-// Learned addresses into nftables maps, each commit confirmed by the kernel before the next begins, as the event loop sees it: from
-// `commit` to `onCommitted`. In a network namespace of its own; the exact map grows as it is measured.
+// Learned addresses into nftables maps. The kernel confirms each commit before the next begins. The time is that of the event loop: from
+// `commit` to `onCommitted`. Runs in a network namespace of its own. The exact map grows during the measurement.
 
 import { identity } from '../../src/core/ids.ts'
 import { parsePrefix } from '../../src/core/ip.ts'
@@ -14,7 +14,7 @@ import { setAddress } from './support/world.ts'
 const PREFIXES_MAX = 1_000_000
 const LEARNED = identity(2 ** 24)
 const WORLD = identity(9)
-/** Wider prefixes that are there beside, some in others. */
+/** Number of wider prefixes beside the addresses, some inside others. */
 const RANGES = 1000
 const ALONE = 2000
 const ROUNDS = 200

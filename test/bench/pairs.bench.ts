@@ -1,7 +1,6 @@
-// A million (endpoint, name, address) pairs, every name (27 octets) and address another: resident memory over the empty
-// state, then the event loop while 5,000 new pairs a second come in, as many go, and garbage is collected.
-// Measured in the process that holds them, with the datapath given: in memory, or with eBPF where the
-// entries stand in the kernel.
+// A million entries, each with another name (27 octets) and address: resident memory over the empty state, then the event loop while 5,000
+// new entries a second are learned, as many expire, and garbage is collected. Measured in the process that holds them, with the given
+// datapath: in memory, or with eBPF, where the entries are in the kernel.
 
 import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
@@ -23,7 +22,7 @@ const KEPT = PAIRS - 60_000
 const NEW_PER_SECOND = 5_000
 const SECONDS = 20
 const TICK_MS = 10
-/** New pairs go again after this long, so that as many leave as come. */
+/** New entries expire after this time, so that as many are removed as are learned. */
 const SHORT_TTL = 1
 
 class Feeder {
@@ -83,7 +82,7 @@ async function run(): Promise<readonly Figure[]> {
   ]
 }
 
-/** The loop's delays while new pairs come in evenly and old ones expire; garbage collected in between. */
+/** The loop's delays while new entries are learned evenly, old ones expire, and garbage is collected. */
 async function delaysWhile(feeder: Feeder): Promise<LoopDelays> {
   const delay = new LoopDelay()
   const feeding = setInterval(

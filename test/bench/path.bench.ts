@@ -1,7 +1,7 @@
-// What the packet path itself costs: queries in, queries out, answers in, learned, answers out, as in a daemon with
-// native sockets, but with nothing behind the addon's functions and with the datapath in memory. `steady`: 20,000 names
-// that are known; `new`: every name and address new. Per query, of the median turn. The machine must be quiet. Real-time
-// priority (`chrt -f`) does not help: the compiler of tsx inherits it, and takes a processor from everyone.
+// The cost of the packet path itself: queries in, queries out, answers in, learned, answers out, like in a daemon with native sockets, but
+// without a kernel behind the addon's functions and with the datapath in memory. `steady`: 20,000 known names; `new`: every name and address
+// is new. Per query, of the median turn. The machine must be quiet. Real-time priority (`chrt -f`) does not help: the compiler of tsx
+// inherits it and takes a processor from all other processes.
 
 import { runBench, type Figure } from './support/bench.ts'
 import { STAGES } from './support/loop-addon.ts'
@@ -10,7 +10,7 @@ import { mkPath, type Path } from './support/path.ts'
 
 const BATCH = 32
 const STEADY_NAMES = 20_000
-/** Until every name is known and everything compiled. */
+/** Turns until every name is known and everything is compiled. */
 const WARM_TURNS = 12_000
 const TURNS = 12_000
 const NEW_WARM_TURNS = 3000
@@ -19,7 +19,7 @@ const NEW_TURNS = 6000
 function run(): readonly Figure[] {
   const path = mkPath()
   let asked = 0
-  // An order that is not that of their numbers.
+  // An order that differs from that of their numbers.
   const steady = () => (asked++ * 7919) % STEADY_NAMES
   let next = STEADY_NAMES
   const fresh = () => next++

@@ -1,7 +1,6 @@
-// 10,000 policy files with 100,000 distinct names and 500 endpoints, 300 names on one of them and 200 on each of the
-// others: read, compiled and in force over the memory datapath; then files change one after the other, each from
-// the moment the file is read until all is in force, as the daemon does it. The look at all files that finds out which one
-// changed is measured apart.
+// 10,000 policy files with 100,000 distinct names and 500 endpoints, 300 names on one of them and 200 on each of the others. Reads and
+// compiles them, and puts them in force over the memory datapath. Then files change one after the other, each from the moment when the file is
+// read until all is in force, as in the daemon. The look at all files that finds the changed one is measured separately.
 
 import fs, { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
@@ -20,7 +19,7 @@ const NAMES = 10
 const OWN = 30
 const ENDPOINTS = 500
 const CHANGES = 40
-/** Longer than a change has to be quiet for. */
+/** Longer than a change must be quiet. */
 const SETTLED_MS = 150
 
 function policyText(i: number, version: number): string {
@@ -91,12 +90,12 @@ class Subject {
     ]
   }
 
-  /** Milliseconds of each turn of a look that finds nothing. */
+  /** Milliseconds of each turn of a look that finds no change. */
   async look(): Promise<readonly number[]> {
     return await this.clock.fire()
   }
 
-  /** Changes a file; milliseconds from when it is read until all is in force. */
+  /** Changes a file. Returns the milliseconds from reading it until all is in force. */
   async change(i: number, version: number): Promise<number> {
     const { policies, transition } = this.daemon
     this.write(i, version)
@@ -111,10 +110,10 @@ class Subject {
   }
 }
 
-/** When a file was read last. */
+/** The time when a file was last read. */
 let lastRead = NaN
 
-/** Notes when files of sources are read: by their descriptors, unlike what the bench itself looks at. */
+/** Records when the sources read files: by their descriptors, unlike the bench itself. */
 function watchReading(): void {
   const read = fs.readFileSync
   Object.assign(fs, {

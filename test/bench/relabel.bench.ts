@@ -1,5 +1,5 @@
-// 100,000 known names get one more label when a selector is added that matches them all: how long until all
-// are in force, and how late the event loop runs meanwhile.
+// 100,000 known names get one more label when a selector is added that matches all of them: the time until all are in force, and the delay of
+// the event loop meanwhile.
 
 import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'

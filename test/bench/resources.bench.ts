@@ -1,6 +1,6 @@
-// 100,000 external resources in one file: read and put in force over the memory datapath; then one of them changes in the
-// file, each time from the look that reads it until all is in force; then one comes and goes by the admin API, until all
-// is in force and the state folder has it. Two in a hundred are prefixes, the others single addresses.
+// Reads 100,000 external resources from one file and puts them in force over the memory datapath. Then one of them changes in the file, each
+// time from the look that reads it until all is in force. Then one is added and removed by the admin API, until all is in force and the state
+// folder has it. Two in a hundred are prefixes, the others single addresses.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { mkMemory } from './support/world.ts'
 
 const RESOURCES = 100_000
 const CHANGES = 40
-/** Longer than a change has to be quiet for. */
+/** Longer than a change must be quiet. */
 const SETTLED_MS = 150
 
 function resourceText(i: number, version = 0): string {
@@ -86,19 +86,19 @@ class Subject {
     ]
   }
 
-  /** Changes one resource in the file; milliseconds from the look that reads it until all is in force. */
+  /** Changes one resource in the file. Returns the milliseconds from the look that reads it until all is in force. */
   async edit(i: number, version: number): Promise<number> {
     this.#texts[i] = resourceText(i, version)
     return await this.#look()
   }
 
-  /** The same for a resource more at the file's beginning. */
+  /** The same with one more resource at the file's beginning. */
   async insert(i: number): Promise<number> {
     this.#texts.unshift(resourceText(RESOURCES + i))
     return await this.#look()
   }
 
-  /** Gives one resource and takes it away again; milliseconds of each until it is in force and kept. */
+  /** Adds one resource and removes it again. Returns the milliseconds of each until it is in force and kept. */
   async put(i: number): Promise<readonly number[]> {
     const { apiResources } = this.daemon.sources
     const addresses = [i % 2 === 0 ? `172.16.0.${i}` : `10.${i % 3}.${i}.0/24`]

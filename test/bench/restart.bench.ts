@@ -1,6 +1,6 @@
-// A start over a million learned pairs, in the state folder and in the kernel's maps, after SIGKILL: until the first
-// query has its answer, until everything is back. The process is what `npm run build` makes. Whoever asks and looks is there
-// before it and takes little of the processor: one client's socket, and a look at the status ten times a second.
+// A start over a million learned entries, in the state folder and in the kernel's maps, after SIGKILL: until the first query has its answer,
+// and until everything is restored. The program is the built one. The measuring parts exist before it and need little of the processor: one
+// client's socket, and a look at the status ten times a second.
 
 import { request } from 'node:http'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ const LIMITS = [
 ].map((key) => `${key}: ${PAIRS + 1000}`)
 const HOUR_S = 3600
 const ASK_MS = 20
-/** Between two looks at the status, which costs the daemon a millisecond or two of what is measured. */
+/** The time between two looks at the status. Each costs the measured daemon one or two milliseconds. */
 const LOOK_MS = 100
 
 interface Status {
@@ -38,7 +38,7 @@ interface Status {
   readonly restart: { readonly phase: string; readonly restored: number } | null
 }
 
-/** The daemon's status, undefined while it does not answer. */
+/** The daemon's status. Undefined while it does not answer. */
 async function statusOf(socketPath: string): Promise<Status | undefined> {
   return await new Promise((resolve) => {
     const asked = request({ socketPath, path: '/v1/status' }, (answer) => {
@@ -51,7 +51,7 @@ async function statusOf(socketPath: string): Promise<Status | undefined> {
   })
 }
 
-/** Puts pairs of the endpoint that the folder knows beside what it has. */
+/** Adds entries of the endpoint that the folder knows. */
 async function fill(folder: string): Promise<void> {
   const fail = ({ message }: { message: string }): never => {
     throw new Error(message)

@@ -1,5 +1,5 @@
-// The sidecar of deploy/kubernetes/overlays/sidecar/sidecar.yaml as `npm run build` makes it, with its capabilities, in a pod's network
-// namespace, fencing it with nftables: resident memory, and CPU while nothing is asked.
+// The built sidecar of deploy/kubernetes/overlays/sidecar/sidecar.yaml, with its capabilities, in a pod's network namespace, which it fences
+// with nftables: resident memory, and CPU without queries.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { BuiltTree } from './support/built-tree.ts'
 
 const LIMIT_MB = 90
 const LIMIT_PERCENT = 0.2
-/** Until the start has had its memory back, and policy files count as untouched. */
+/** Until the memory of the start is returned, and policy files count as settled. */
 const SETTLE_MS = 15_000
 const IDLE_MS = 40_000
 

@@ -1,5 +1,5 @@
-// A blind spoofer for a minute: 50,000 forged answers a second from the true server's address with the right question,
-// 10 queries outstanding at all times; 0.007 of 3,000,000 are expected to hit. Then the control: a true port and id.
+// A blind spoofer for a minute: 50,000 forged answers a second from the true server's address with the right question, and 10 outstanding
+// queries at all times; 0.007 of 3,000,000 are expected to hit. Then the control, which knows the true port and id.
 //   node --import tsx test/bench/spoof.bench.ts [SECONDS]
 
 import { SpoofLab } from '../support/labs/spoof-lab.ts'

@@ -1,5 +1,5 @@
-// What outlives the process, at a million pairs: an image written in slices, records in a journal, a number written before
-// it is used, and everything read back, on the file system of the temporary folder.
+// The state that outlives the process, with a million entries: an image written in slices, records in a journal, a number written before its
+// use, and everything read back, on the file system of the temporary folder.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -40,7 +40,7 @@ function* pairs(): Iterable<PairRecord> {
   }
 }
 
-/** Milliseconds of each slice of an image, and from its end until it counts. */
+/** Milliseconds of each slice of an image, and of its end until it counts. */
 async function writeImage({ store }: OpenedState): Promise<{ slices: number[]; rest: number }> {
   const image = store.beginImage()
   if (image === undefined) throw new Error('no image')

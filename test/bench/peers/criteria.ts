@@ -1,5 +1,4 @@
-// The limits of the issue (Speed and memory), applied to the medians of a run. What a run lacks gives no line, or one
-// that says what is missing. Pure.
+// The project's limits for speed and memory, applied to the medians of a run. A missing figure gives no line, or a line that names it. Pure.
 
 import type { Figures } from './load-result.ts'
 import type { LoadName, SubjectName } from './subjects.ts'
@@ -11,7 +10,7 @@ export interface Criterion {
   readonly unit: 'x' | 'us'
   readonly limit: number
   readonly atLeast: boolean
-  /** What is wished for beyond the limit. */
+  /** The desired value beyond the limit. */
   readonly goal?: number
 }
 
@@ -30,7 +29,7 @@ export function verdictOf(criterion: Criterion): string {
   return isOver({ ...criterion, limit: goal }) ? 'ok, goal missed' : 'ok, goal met'
 }
 
-/** A limit that holds however many proxies there are. */
+/** Every criterion, for any number of proxies in the run. */
 export function criteriaOf(at: FiguresAt): readonly Criterion[] {
   return [...latencies(at, '1k'), ...latencies(at, '5k'), ...rates(at), ...modes(at)]
 }
@@ -84,7 +83,7 @@ function nftables(at: FiguresAt): readonly Criterion[] {
   ]
 }
 
-/** Resident memory once per second of a soak: the last third against the third before it. */
+/** Resident memory once per second of a soak: the last third compared with the third before it. */
 export function soakCriterion(load: LoadName, residentBytes: readonly number[]): Criterion {
   const third = Math.floor(residentBytes.length / 3)
   const middle = mean(residentBytes.slice(third, 2 * third))

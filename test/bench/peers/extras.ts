@@ -1,4 +1,4 @@
-// The two runs beside the table: a soak that watches resident memory, and a profile.
+// The two runs beside the table: a soak that measures resident memory, and a profile.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ export interface Soak {
   readonly measured: Measured
 }
 
-/** Runs the load at a fixed rate and looks at the proxy's memory every second. */
+/** Runs the load at a fixed rate, and reads the proxy's memory every second. */
 export async function runSoak(
   stage: Stage,
   subject: Subject,
@@ -50,7 +50,7 @@ export async function runSoak(
   }
 }
 
-/** Stages of a peak run as text; `make` gives namegate with these flags of Node. */
+/** The stages of a peak run as text. `make` starts namegate with these flags of Node. */
 export async function runProfile(
   stage: Stage,
   make: (flags: readonly string[]) => Promise<Subject>,

@@ -1,5 +1,5 @@
-// The peers, each as a pure forwarder: no cache, one worker thread, the same upstream, and no limit in its way. Their
-// settings are those that gave each its best figures here.
+// The peers, each as a pure forwarder: no cache, one worker thread, the same upstream, and no limit that it reaches. Their settings are those
+// with the best figures here.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -68,7 +68,7 @@ export function mkDnsmasq(stage: Stage, cache: string, nftset: boolean): Subject
   })
 }
 
-/** A fresh set; elements have a timeout of 10 minutes, since dnsmasq itself never takes one out. */
+/** Makes a fresh set. Its elements have a timeout of 10 minutes, because dnsmasq never removes one. */
 async function mkSet(stage: Stage): Promise<void> {
   const commands = [
     'table inet peers',

@@ -1,18 +1,18 @@
-// What one run of the load generator says, and the row that it gives with the CPU time of the proxy.
+// The result of one run of the load generator, and the row that it makes with the CPU time of the proxy.
 
 import { median } from '../support/measure.ts'
 import { percentileUs, type Buckets } from './histogram.ts'
 
-/** `load.c`'s line of JSON; all but `latency` are counts or nanoseconds. */
+/** `load.c`'s line of JSON. All fields except `latency` are counts or nanoseconds. */
 export interface LoadResult {
   readonly sent: number
   readonly answered: number
   /** Answered before sending ended. */
   readonly inTime: number
   readonly lost: number
-  /** Answers that fit no question of ours. */
+  /** Answers that match no query of the load. */
   readonly wrong: number
-  /** Queries of the paced load that went more than 1 ms after their time. */
+  /** Queries of the paced load that were sent more than 1 ms late. */
   readonly late: number
   readonly refusedSend: number
   readonly reconnects: number
@@ -23,18 +23,18 @@ export interface LoadResult {
   readonly elapsedNs: number
   /** CPU time of the generator itself. */
   readonly cpuNs: number
-  /** First number that no name had yet. */
+  /** The lowest number that no name has had. */
   readonly next: number
   readonly latency: Buckets
 }
 
-/** CPU time in us, resident octets. Undefined where there is no proxy. */
+/** CPU time in us, resident octets. Undefined without a proxy. */
 export interface Usage {
   readonly cpuUs: number
   readonly residentBytes: number
 }
 
-/** Numbers of one row of the table; NaN for what there is none of. */
+/** Numbers of one row of the table. NaN if there is none. */
 export interface Figures {
   readonly qps: number
   /** CPU of the proxy per answered query, us. */
@@ -42,7 +42,7 @@ export interface Figures {
   readonly p50: number
   readonly p99: number
   readonly p999: number
-  /** Shares of what was sent and of what was answered. */
+  /** Shares of the sent and of the answered queries. */
   readonly lost: number
   readonly noerror: number
   readonly rssMb: number
@@ -50,9 +50,9 @@ export interface Figures {
   readonly generator: number
   readonly upstream: number
   readonly wrong: number
-  /** Share of the paced queries that went late. */
+  /** Share of the paced queries that were sent late. */
   readonly late: number
-  /** CPUs that everything else on the machine kept busy meanwhile. */
+  /** Number of CPUs that other processes on the machine kept busy meanwhile. */
   readonly others: number
 }
 
@@ -82,7 +82,7 @@ export function figuresOf(
   }
 }
 
-/** Each figure's median over the rounds. */
+/** The median of each figure over the rounds. */
 export function medianFigures(rounds: readonly Figures[]): Figures {
   const of = (key: keyof Figures): number => median(rounds.map((round) => round[key]))
   return {

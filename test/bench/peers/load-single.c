@@ -1,6 +1,6 @@
 /* One query per TCP connection: connect, ask, read the answer, close, again; OUTSTANDING of them at a time. Latency is
- * from connect to the whole answer. The client closes first, so ports wait in TIME_WAIT: the namespace this
- * runs in reuses them (net.ipv4.tcp_tw_reuse=1). */
+ * from connect to the whole answer. The client closes first, so its ports wait in TIME_WAIT. The namespace of this program
+ * reuses them (net.ipv4.tcp_tw_reuse=1). */
 #define _GNU_SOURCE
 #include "load.h"
 #include <sys/epoll.h>

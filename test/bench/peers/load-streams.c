@@ -1,6 +1,6 @@
 /* The modes that keep their sockets: UDP, and TCP with many queries on a connection. Each socket has a ring of slots in
- * the order of sending; a query's id is the place in the ring, so an answer finds its slot at once and what is
- * lost is always at the ring's end. */
+ * the order of sending. A query's id is its place in the ring, so an answer finds its slot at once, and lost queries are
+ * always at the ring's end. */
 #define _GNU_SOURCE
 #include "load.h"
 #include <sys/epoll.h>
@@ -23,7 +23,7 @@ struct client {
 static struct client *clients;
 static int events_of;
 static int is_tcp;
-static uint64_t due; /* open loop: when the next query goes */
+static uint64_t due; /* open loop: when the next query is due */
 static uint32_t turn;
 
 static void open_client(struct client *c)
@@ -35,7 +35,7 @@ static void open_client(struct client *c)
 	epoll_ctl(events_of, EPOLL_CTL_ADD, c->fd, &event);
 }
 
-/* What waits on a connection that ended will not come. */
+/* Queries on a connection that has ended get no answer. */
 static void reopen(struct client *c)
 {
 	close(c->fd);
@@ -194,7 +194,7 @@ static void receive_tcp(struct client *c)
 	c->have -= at;
 }
 
-/* Sends what is due; returns ns until the next is. */
+/* Sends queries that are due. Returns ns until the next one. */
 static uint64_t send_due(uint64_t now)
 {
 	uint64_t step = SECOND / settings.rate;

@@ -1,4 +1,4 @@
-/* Parts of the load generator that all of its modes use: settings, what is counted, names, answers checked. */
+/* Parts of the load generator that all of its modes use: settings, counts, names, the check of answers. */
 #ifndef LOAD_H
 #define LOAD_H
 #include "wire.h"
@@ -12,12 +12,12 @@
 struct settings {
 	const char *mode; /* udp, tcp (pipelined), tcp-single (one query per connection) */
 	struct sockaddr_in server;
-	char kind;         /* `k`: names again and again, `n`: each once */
+	char kind;         /* `k`: the same names again and again, `n`: each once */
 	uint32_t first;    /* the first number */
-	uint32_t names;    /* kind `k`: how many names there are */
+	uint32_t names;    /* kind `k`: the number of names */
 	uint32_t sockets;  /* sockets or connections */
 	uint32_t outstanding;
-	uint32_t rate;     /* queries a second, 0: as fast as answers come */
+	uint32_t rate;     /* queries a second, 0: as fast as answers arrive */
 	uint64_t count;    /* stop after so many, 0: after `length` */
 	uint64_t length;   /* ns */
 };
@@ -42,7 +42,7 @@ struct slot {
 
 uint32_t next_number(void);
 void write_query(uint8_t *m, uint16_t id, uint32_t number);
-/* Counts an answer; false when it isn't the one to this question. */
+/* Counts an answer; false if it does not answer this query. */
 int take_answer(const uint8_t *m, size_t size, struct slot *slot, uint64_t now);
 int may_send(uint64_t now);
 int connect_socket(int type);

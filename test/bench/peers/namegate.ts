@@ -1,6 +1,6 @@
-// namegate as a user runs it: the built release, enforcing with eBPF on the pod's interface, metrics on, one policy with
-// four wildcard selectors, default deny. Before a turn counts, the endpoint must be enforced; after it the metrics
-// tell how many answers were released as exact.
+// namegate like in production: the built release, enforcing with eBPF on the pod's interface, metrics on, one policy with four wildcard
+// selectors, default deny. Before a turn counts, the endpoint must be enforced. After it, the metrics show how many answers were released as
+// exact.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ const METRICS = '127.0.0.1:9465'
 const ZONES = [0, 1, 2, 3].map((zone) => `"*.z${zone}.${SUFFIX}"`)
 const PORT = 10_053
 
-/** What the issue sets for new names; keys that this build doesn't take yet are left out, and named. */
+/** The settings for new names. Keys that this build does not know are left out and named. */
 const FOR_NEW: readonly (readonly [section: string, setting: string])[] = [
   ['limits', 'names-per-wildcard: 1000000'],
   ['limits', 'wildcard-names-per-endpoint: 1000000'],
@@ -47,7 +47,7 @@ export type Variant =
   | 'namegate-tproxy'
   | 'namegate-nftables'
 
-/** The subject, or why this build can't be it. `profile`: more flags of Node. */
+/** The subject, or the reason why this build cannot be it. `profile`: more flags of Node. */
 export async function mkNamegate(
   stage: Stage,
   release: Release,
@@ -179,7 +179,7 @@ class Folder {
     return await this.#stage.lab.node.run(this.#release.command, all, { env: { NO_COLOR: '1' } })
   }
 
-  /** What `config check` has against these lines. */
+  /** The fault of `config check` in these lines. */
   async check(lines: readonly string[]): Promise<string | undefined> {
     this.write(lines)
     const { code, stdout, stderr } = await this.#stage.lab.node.run(this.#release.command, [
@@ -200,7 +200,7 @@ class Folder {
     return [settings.filter(([, text]) => !refused.has(text)), [...refused]]
   }
 
-  /** Until the daemon is ready and says of the endpoint that the kernel enforces it. */
+  /** Waits until the daemon is ready and reports that the kernel enforces the endpoint. */
   async untilEnforcing(child: LabProcess): Promise<void> {
     const deadline = performance.now() + READY_LIMIT_MS
     for (;;) {

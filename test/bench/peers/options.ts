@@ -4,25 +4,25 @@ import { parseArgs } from 'node:util'
 import { SUBJECTS, type SubjectName } from './subjects.ts'
 
 export interface Options {
-  /** One round of short runs: to see that everything works, not to judge by. */
+  /** One round of short runs, to see that everything works. Its figures mean nothing. */
   readonly quick: boolean
-  /** Empty: all. The direct row always runs, since latencies are counted from it. */
+  /** If empty: all. The direct row always runs, because latencies are relative to it. */
   readonly only: readonly SubjectName[]
   readonly json: boolean
   readonly profile: boolean
-  /** Ten minutes each, instead of one. */
+  /** Ten minutes each in place of one. */
   readonly soak: boolean
-  /** Exit code 1 when a figure is over its limit. */
+  /** Exit code 1 if a figure is over its limit. */
   readonly strict: boolean
   readonly rounds: number
-  /** Before everything else on the machine, which hardly runs meanwhile. */
+  /** Runs before all other processes on the machine, which hardly run meanwhile. */
   readonly priority: boolean
 }
 
 export const USAGE = `npm run bench:peers -- [--quick] [--only NAME]... [--rounds N] [--soak] [--profile] [--strict] [--priority] [-o json]
 names: ${SUBJECTS.join(', ')}`
 
-/** The options, or what is wrong with them. */
+/** The options, or the fault in the arguments. */
 export function parseOptions(args: readonly string[]): Options | string {
   let parsed
   try {

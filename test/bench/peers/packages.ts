@@ -1,5 +1,5 @@
-// The peers' programs from Debian packages, unpacked below build/peers and nowhere else: nothing is installed, no unit
-// is started, and of the libraries only those that the machine lacks are taken. A second run finds them there.
+// The peers' programs from Debian packages, unpacked only below build/peers. Nothing is installed and no unit is started. Of the libraries,
+// only those that the machine lacks are unpacked. A second run finds all of them there.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
@@ -16,12 +16,12 @@ export type PeerPackage = keyof typeof PROGRAMS
 
 export interface PeerProgram {
   readonly path: string
-  /** Where the libraries are that were unpacked with it. */
+  /** The folder of the libraries that were unpacked with it. */
   readonly env: Readonly<Record<string, string>>
   readonly version: string
 }
 
-/** Unpacks the package, unless it is there; throws with apt's words when it can't be had. */
+/** Unpacks the package if it is missing. Throws apt's message if it is not available. */
 export function fetchPeer(cache: string, name: PeerPackage): PeerProgram {
   const folder = join(cache, name)
   if (!existsSync(folder)) unpack(cache, name)
@@ -53,8 +53,8 @@ function unpack(cache: string, name: PeerPackage): void {
   rmSync(work, { recursive: true })
 }
 
-/** The package and what it needs that isn't installed, by apt's own reckoning; nothing is changed. A package that
- *  is installed is fetched all the same, so that the program always comes from the cache. */
+/** The package and its dependencies that are not installed, by apt's own calculation, which changes nothing. An installed package
+ *  is fetched, too, so that the program always comes from the cache. */
 function missingPackages(name: PeerPackage): readonly string[] {
   const plan = output('apt-get', ['-s', '--no-install-recommends', 'install', name], {})
   const found = [...plan.matchAll(/^Inst (\S+)/gm)].map(([, each]) => each ?? '')

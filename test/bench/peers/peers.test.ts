@@ -1,5 +1,5 @@
-// The pure parts of the peer benchmark: percentiles, medians, criteria, the tables, options. The
-// measurements themselves are no tests and never run here.
+// Tests the pure parts of the peer benchmark: percentiles, medians, criteria, the tables, options. The measurements themselves are not tests
+// and never run here.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -30,13 +30,13 @@ function mkFigures(given: Partial<Figures> = {}): Figures {
   }
 }
 
-test('percentileUs gives the bucket that holds the share', () => {
+test('percentileUs returns the bucket with the share', () => {
   const hundred: Buckets = Array.from({ length: 100 }, (_, i) => [(i + 1) * 1000, 1])
   const rows: readonly (readonly [Buckets, number, number, string])[] = [
     [hundred, 0.5, 50, 'the fiftieth of a hundred'],
     [hundred, 0.99, 99, 'one is beyond'],
-    [hundred, 0.999, 100, 'less than one beyond: the last'],
-    [hundred, 0, 1, 'share 0 is the least value'],
+    [hundred, 0.999, 100, 'less than one is beyond: the last'],
+    [hundred, 0, 1, 'share 0 is the lowest value'],
     [[[2500, 7]], 0.5, 2.5, 'one bucket is everything'],
     [
       [
@@ -47,7 +47,7 @@ test('percentileUs gives the bucket that holds the share', () => {
       9,
       'counts weigh',
     ],
-    [[], 0.5, NaN, 'nothing was answered'],
+    [[], 0.5, NaN, 'no query was answered'],
   ]
   for (const [buckets, share, expected, reason] of rows) {
     assert.equal(percentileUs(buckets, share), expected, reason)
@@ -92,10 +92,13 @@ test('figuresOf counts answers in time for q/s, and CPU over all answers', () =>
     others: 0.25,
   })
   const direct = figuresOf(LOAD, undefined, rest)
-  assert.ok(Number.isNaN(direct.cpu) && Number.isNaN(direct.rssMb), 'without a proxy neither')
+  assert.ok(
+    Number.isNaN(direct.cpu) && Number.isNaN(direct.rssMb),
+    'without a proxy there is neither',
+  )
 })
 
-test('medianFigures takes each figure by itself', () => {
+test('medianFigures computes the median of each figure on its own', () => {
   const rounds = [
     { qps: 1, p99: 30 },
     { qps: 3, p99: 10 },
@@ -105,7 +108,7 @@ test('medianFigures takes each figure by itself', () => {
   assert.deepEqual({ qps, p99 }, { qps: 2, p99: 20 })
 })
 
-/** namegate as the issue wants it, exactly at every limit but the goals. */
+/** Figures of namegate exactly at every limit, without the goals. */
 function atLimits(subject: SubjectName, load: LoadName, pace: Pace): Figures | undefined {
   if (subject === 'direct') return mkFigures({ p50: 20, p99: 50 })
   if (pace !== 'peak') {
@@ -127,7 +130,7 @@ function atLimits(subject: SubjectName, load: LoadName, pace: Pace): Figures | u
   return mkFigures({ qps: qps[subject] ?? 1, cpu: cpu[subject] ?? 10 })
 }
 
-test('criteriaOf holds every limit of the issue, and is over just beyond it', () => {
+test('criteriaOf accepts figures at every limit, and reports figures just beyond it', () => {
   const met = criteriaOf(atLimits)
   assert.equal(met.length, 19)
   for (const criterion of met) {
@@ -136,11 +139,11 @@ test('criteriaOf holds every limit of the issue, and is over just beyond it', ()
     const beyond: Criterion = { ...criterion, value: limit * (atLeast ? 0.99 : 1.01) }
     assert.ok(isOver(beyond), `${name} is over at ${beyond.value}`)
     const within: Criterion = { ...criterion, value: limit * (atLeast ? 1.01 : 0.99) }
-    assert.ok(!isOver(within), `${name} is kept at ${within.value}`)
+    assert.ok(!isOver(within), `${name} is within its limit at ${within.value}`)
   }
 })
 
-test('criteriaOf gives NaN, and no verdict, for what was not measured', () => {
+test('criteriaOf returns NaN, and no verdict, for missing figures', () => {
   const criteria = criteriaOf((subject, load, pace) =>
     subject === 'dnsdist' ? undefined : atLimits(subject, load, pace),
   )
@@ -149,10 +152,10 @@ test('criteriaOf gives NaN, and no verdict, for what was not measured', () => {
     missing.map(({ name }) => name),
     ['steady: q/s, of dnsdist', 'steady: CPU/query, of dnsdist', 'new: q/s, of dnsdist'],
   )
-  assert.ok(missing.every(isOver), 'what was not measured is not met')
+  assert.ok(missing.every(isOver), 'a missing figure misses its limit')
 })
 
-test('verdictOf tells the limit from the goal', () => {
+test('verdictOf distinguishes the limit and the goal', () => {
   const base = { name: '', unit: 'x', limit: 0.75, goal: 1, atLeast: true } as const
   const rows = [
     [0.7, 'over'],
@@ -162,10 +165,10 @@ test('verdictOf tells the limit from the goal', () => {
   for (const [value, verdict] of rows) assert.equal(verdictOf({ ...base, value }), verdict)
 })
 
-test('soakCriterion tells memory that stays from memory that grows', () => {
+test('soakCriterion accepts stable memory and reports growing memory', () => {
   const rows: readonly (readonly [(second: number) => number, boolean, string])[] = [
     [() => 100e6, false, 'it stays'],
-    [(second) => (second < 20 ? 100e6 + second * 4e6 : 180e6), false, 'it grows at first only'],
+    [(second) => (second < 20 ? 100e6 + second * 4e6 : 180e6), false, 'it grows only at first'],
     [(second) => 100e6 + second * 1e6, true, 'it grows all the time'],
     [(second) => 100e6 + (second % 2) * 20e6, false, 'it swings'],
   ]
@@ -173,7 +176,7 @@ test('soakCriterion tells memory that stays from memory that grows', () => {
     const resident = Array.from({ length: 60 }, (_, second) => at(second))
     assert.equal(isOver(soakCriterion('steady', resident)), over, reason)
   }
-  assert.ok(isOver(soakCriterion('steady', [])), 'nothing was seen')
+  assert.ok(isOver(soakCriterion('steady', [])), 'there are no samples')
 })
 
 function mkRow(given: Partial<Row> = {}): Row {
@@ -194,7 +197,7 @@ test('formatRows aligns columns, and never rounds a loss away', () => {
   assert.equal(first?.indexOf('80000'), (second?.indexOf('5000') ?? 0) - 1)
 })
 
-test('formatReport names what speaks against a row', () => {
+test('formatReport lists the doubts about a row', () => {
   const slow = mkFigures({ qps: 30_000, cpu: 10, generator: 20, upstream: 13, wrong: 2, others: 1 })
   const text = formatReport({
     head: ['head'],
@@ -217,7 +220,7 @@ test('formatCriteria shows value, limit, goal and verdict', () => {
   assert.match(text, /b +61 us +<= 60 us +over\n/)
 })
 
-test('parseOptions takes what the usage says, and names what is wrong', () => {
+test('parseOptions accepts the options of the usage, and reports faults', () => {
   const defaults = {
     quick: false,
     only: [],

@@ -1,6 +1,6 @@
-// What a query costs by stage, from perf's samples of the running daemon (node --perf-basic-prof names the compiled
-// functions): time in the kernel by system call, eBPF programs, the addons, the garbage collector, and our own code by
-// folder. `perf script` prints a sample as a line about it and then its frames, innermost first. Parsing is pure.
+// The cost of a query by stage, from perf's samples of the running daemon (node --perf-basic-prof names the compiled functions): time in the
+// kernel by system call, eBPF programs, the addons, the garbage collector, and our own code by folder. `perf script` prints a line about each
+// sample and then its frames, innermost first. Parsing is pure.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ export function canPerf(folder: string): boolean {
   }
 }
 
-/** Samples the process while the load runs; the text of `perf script`. */
+/** Samples the process while the load runs. Returns the text of `perf script`. */
 export async function recordPerf(
   folder: string,
   pid: number,
@@ -58,7 +58,7 @@ function isSampling(pid: number): boolean {
   }
 }
 
-/** Node writes the names there; it leaves the file behind. */
+/** Removes the file of names that Node leaves. */
 export function removeMap(pid: number): void {
   rmSync(join(tmpdir(), `perf-${pid}.map`), { force: true })
 }
@@ -78,7 +78,7 @@ export function parseScript(text: string): readonly (readonly Frame[])[] {
     .filter((frames) => frames.length > 0)
 }
 
-/** Shares of the samples, greatest first. */
+/** Shares of the samples, largest first. */
 export function sharesOf(
   samples: readonly (readonly Frame[])[],
   keyOf: (frames: readonly Frame[]) => string,
@@ -93,7 +93,7 @@ export function sharesOf(
     .sort((a, b) => b.share - a.share)
 }
 
-/** The stage that a sample belongs to. */
+/** The stage of a sample. */
 export function stageOf(frames: readonly Frame[]): string {
   const [leaf] = frames
   if (leaf === undefined) return 'unknown'
@@ -113,7 +113,7 @@ export function stageOf(frames: readonly Frame[]): string {
   return leaf.object.includes('libc') ? 'libc' : 'node: runtime'
 }
 
-/** Our functions by name and place, the rest by symbol. */
+/** Our functions by name and place, others by symbol. */
 export function symbolOf(frames: readonly Frame[]): string {
   const [leaf] = frames
   if (leaf === undefined) return 'unknown'

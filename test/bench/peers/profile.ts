@@ -1,6 +1,6 @@
-// What a query costs by stage where there is no perf (perf.ts): the daemon's own CPU profile of a peak run, self time
-// summed by source folder and by function, each as microseconds of the CPU time per query that was measured meanwhile.
-// Time in the kernel stands with the function that made the call. Pure but for reading the file.
+// The cost of a query by stage without perf (perf.ts): the daemon's own CPU profile of a peak run, with self time summed by source folder and
+// by function, as microseconds of the CPU time per query in the same run. Time in the kernel counts for the function that made the call. Pure
+// except for reading the file.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,11 +25,11 @@ export interface CpuProfile {
 
 export interface Share {
   readonly name: string
-  /** Of the time that was not idle. */
+  /** Share of the time that was not idle. */
   readonly share: number
 }
 
-/** Microseconds since the profile began that count. */
+/** The counted time, in microseconds since the profile began. */
 export type Window = readonly [fromUs: number, toUs: number]
 
 export function readProfile(folder: string): CpuProfile {
@@ -38,7 +38,7 @@ export function readProfile(folder: string): CpuProfile {
   return JSON.parse(readFileSync(join(folder, file), 'utf8')) as CpuProfile
 }
 
-/** Shares of self time in the window, greatest first; `keyOf` says where a node belongs. */
+/** Shares of self time in the window, largest first. `keyOf` returns the group of a node. */
 export function stagesOf(
   profile: CpuProfile,
   [fromUs, toUs]: Window,

@@ -1,25 +1,25 @@
-// What the harness wants of a proxy: started anew for every turn, asked at one address, port 53, stopped.
+// The interface of a proxy for the harness: it starts again for every turn, listens at one address on port 53, and stops.
 
 import type { LoadName, SubjectName } from './subjects.ts'
 
 export interface Running {
-  /** 0: there is no process, the upstream is asked itself. */
+  /** 0 without a process: the load asks the upstream itself. */
   readonly pid: number
-  /** What the load asks. */
+  /** The server that the load asks. */
   readonly server: string
-  /** What is worth knowing after a turn, e.g. how many answers were released as exact. */
+  /** Notes after a turn, e.g. how many answers were released as exact. */
   note(): Promise<string>
   stop(): Promise<void>
 }
 
 export interface Subject {
   readonly name: SubjectName
-  /** The program and how it is set, in one line. */
+  /** The program and its settings, in one line. */
   readonly settings: string
   start(load: LoadName): Promise<Running>
 }
 
-/** A subject that can't be measured here, and why. */
+/** A subject that cannot be measured here, and the reason. */
 export interface LeftOut {
   readonly name: SubjectName
   readonly reason: string

@@ -1,4 +1,4 @@
-// The copy that the benchmarks run starts: a part that bin/namegate needs and the copy lacks would leave namegate's turn out.
+// Tests the copy that the benchmarks start. Without a part that bin/namegate needs, the run would leave out namegate's turn.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// The built namegate as it is when the run begins, copied aside: sources that change meanwhile change nothing, and what
-// runs is dist/, never the sources.
+// Copies the built namegate at the beginning of a run. Later changes of the sources have no effect, and the run uses dist/, never the
+// sources.
 
 import { cpSync, existsSync, mkdtempSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
@@ -11,11 +11,11 @@ const PARTS = ['bin', 'package.json', 'dist', 'build/Release', 'build/namegate.b
 export interface Release {
   readonly folder: string
   readonly command: string
-  /** What it is, for the head of the report. */
+  /** A description for the head of the report. */
   readonly title: string
 }
 
-/** Copies the release below `root`; throws when it isn't built. The caller removes `folder`. */
+/** Copies the release below `root`. Throws if it is not built. The caller removes `folder`. */
 export function copyRelease(root: string): Release {
   for (const part of PARTS) {
     if (!existsSync(join(root, part))) throw new Error(`${part} is not there: npm run build`)

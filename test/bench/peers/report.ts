@@ -1,4 +1,4 @@
-// The report as text: head, the table, what each peer does not do, the criteria. Pure.
+// The report as text: head, the table, what each peer lacks, the criteria. Pure.
 
 import { formatTable } from '../support/bench.ts'
 import { verdictOf, type Criterion } from './criteria.ts'
@@ -12,7 +12,7 @@ export interface Row {
   readonly subject: SubjectName
   /** Medians. */
   readonly figures: Figures
-  /** Least and most q/s over the rounds. */
+  /** Lowest and highest q/s over the rounds. */
   readonly qpsSpread: readonly [least: number, most: number]
   readonly rounds: number
   readonly note: string
@@ -75,7 +75,7 @@ function formatNotes(rows: readonly Row[]): string {
   return [...notes, ...doubts].join('')
 }
 
-/** What speaks against a row. */
+/** The doubts about a row. */
 function doubtsOf({ figures, pace, subject }: Row): readonly string[] {
   const { wrong, late, others, qps, cpu, generator, upstream } = figures
   const loadCpu = ((generator + upstream) * qps) / 1e6
@@ -118,7 +118,7 @@ function number(value: number, digits: number): string {
   return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
 
-/** Two digits behind the point, but never 0% of something, nor 100% when something is missing. */
+/** Two digits after the point, but 0% only for none and 100% only for all. */
 function percent(share: number): string {
   if (Number.isNaN(share)) return '-'
   if (share > 0 && share < 0.0001) return '<0.01%'

@@ -1,7 +1,7 @@
-// Where everything happens: pod (load) - node (the proxy) - internet (the upstream), network namespaces joined by veth
-// pairs as in test/support/labs/lab-pod.ts. The proxy of the moment is alone on one CPU; load and upstream share the
-// other, the same for all. A packet's way through the kernel is paid by whoever sends it, so the
-// programs on a pod's interface are paid by the generator for queries and by the proxy for answers.
+// The place of all runs: pod (load) - node (the proxy) - internet (the upstream), network namespaces joined by veth pairs as in
+// test/support/labs/lab-pod.ts. The proxy under test is alone on one CPU. Load and upstream share the other CPU, the same for all proxies. The
+// sender of a packet pays for its way through the kernel. So the generator pays for the programs on a pod's interface for queries, and the
+// proxy pays for answers.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
@@ -24,9 +24,9 @@ export interface LoadRequest {
   readonly mode: 'udp' | 'tcp' | 'tcp-single'
   readonly server: string
   readonly known: boolean
-  /** Queries a second; 0: as fast as answers come. */
+  /** Queries a second. 0: as fast as answers arrive. */
   readonly rate: number
-  /** Ends after so many, or after `seconds`. */
+  /** Ends after so many queries, or after `seconds`. */
   readonly count?: number
   readonly seconds: number
 }
@@ -35,7 +35,7 @@ export interface Measured {
   readonly load: LoadResult
   readonly proxy: Usage | undefined
   readonly upstreamCpuUs: number
-  /** CPUs that everything else on the machine kept busy meanwhile. */
+  /** Number of CPUs that other processes on the machine kept busy meanwhile. */
   readonly others: number
 }
 
@@ -44,10 +44,10 @@ export class Stage {
   readonly #tools: string
   readonly #first: boolean
   #upstream: LabProcess | undefined
-  /** No name was asked with this number or a later one. */
+  /** The lowest number that no name has had. */
   #next = 0
 
-  /** `first`: what is measured goes before everything else on the machine. */
+  /** With `first`, the measured processes run before all others on the machine. */
   constructor(cache: string, first: boolean) {
     this.#first = first
     this.#tools = compile(cache)
@@ -80,7 +80,7 @@ export class Stage {
     return this.lab.node.start('taskset', [...this.#on(PROXY_CPU), command, ...args], { env })
   }
 
-  /** Runs the load; `pid` is the proxy's, 0 for none. */
+  /** Runs the load. `pid` is the proxy's, 0 for none. */
   async load(request: LoadRequest, pid: number): Promise<Measured> {
     const { mode, server, known, rate, count = 0, seconds } = request
     const sockets = mode === 'tcp-single' ? 1 : 16
@@ -110,8 +110,8 @@ export class Stage {
     return { load, proxy, upstreamCpuUs, others }
   }
 
-  /** Arguments of taskset(1). A nice value would not do: where the kernel groups sessions it counts inside the group
-   *  only, and a wakeup waits for the slice of whoever runs. */
+  /** Arguments of taskset(1). A nice value would not help: where the kernel groups sessions, it counts only inside the group,
+   *  and a wakeup waits for the slice of the running process. */
   #on(cpu: number): readonly string[] {
     return ['-c', `${cpu}`, ...(this.#first ? ['chrt', '--rr', '1'] : [])]
   }
@@ -127,7 +127,7 @@ export class Stage {
   }
 }
 
-/** Microseconds that all CPUs together were busy since the machine started, interrupts and steal included (proc(5)). */
+/** Microseconds that all CPUs together were busy since the machine started, including interrupts and steal (proc(5)). */
 function busyUs(): number {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = line
@@ -142,7 +142,7 @@ function between(before: Usage | undefined, after: Usage | undefined): Usage | u
   return { cpuUs: after.cpuUs - before.cpuUs, residentBytes: after.residentBytes }
 }
 
-/** utime + stime of the process with all its threads, and what of it is resident (proc(5)). */
+/** utime + stime of the process with all its threads, and its resident memory (proc(5)). */
 export function usageOf(pid: number): Usage | undefined {
   if (pid === 0 || !existsSync(`/proc/${pid}/stat`)) return undefined
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -153,7 +153,7 @@ export function usageOf(pid: number): Usage | undefined {
   return { cpuUs: ticks * TICK_US, residentBytes: kilobytes * 1024 }
 }
 
-/** Compiles the two C programs where they are older than their sources; returns their folder. */
+/** Compiles the two C programs if they are older than their sources. Returns their folder. */
 function compile(cache: string): string {
   mkdirSync(cache, { recursive: true })
   const programs = { load: ['load.c', 'load-streams.c', 'load-single.c'], upstream: ['upstream.c'] }

@@ -1,4 +1,4 @@
-// Who is measured, under which loads, and what each of them leaves undone. Data only.
+// The subjects, their loads, and what each of them lacks. Data only.
 
 export const SUBJECTS = [
   'direct',
@@ -13,12 +13,12 @@ export const SUBJECTS = [
 ] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
-/** `steady`: 20,000 names, learned before. `new`: every name and address for the first time. `tcp`: the
- *  steady names, pipelined on 16 connections; `tcp-single`: the same, a connection each. */
+/** `steady`: 20,000 learned names. `new`: each name and address for the first time. `tcp`: the
+ *  steady names, pipelined on 16 connections. `tcp-single`: the same, each on a connection of its own. */
 export const LOADS = ['steady', 'new', 'tcp', 'tcp-single'] as const
 export type LoadName = (typeof LOADS)[number]
 
-/** `direct` asks the upstream itself: the floor of latency, and how much generator and upstream can do at all. */
+/** `direct` asks the upstream itself: the floor of latency, and the limit of generator and upstream. */
 export const LOADS_OF: Readonly<Record<SubjectName, readonly LoadName[]>> = {
   direct: ['steady', 'new', 'tcp', 'tcp-single'],
   namegate: ['steady', 'new', 'tcp', 'tcp-single'],
@@ -31,7 +31,7 @@ export const LOADS_OF: Readonly<Record<SubjectName, readonly LoadName[]>> = {
   'dnsmasq-nftset': ['steady', 'new'],
 }
 
-/** Rows of the second table: what is done before the answer goes out. */
+/** Rows of the second table: the work before an answer leaves. */
 export const ABILITIES: readonly (readonly [
   ability: string,
   done: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
-// One turn of one proxy under one load: started, warmed, measured, stopped. A turn of UDP first goes at 1,000 and 5,000
-// queries a second, for latency, then as fast as it can.
+// One turn of one proxy under one load: start, warm-up, measurement, stop. A turn of UDP first runs at 1,000 and 5,000 queries a second, for
+// latency, then as fast as possible.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { figuresOf, type Figures } from './load-result.ts'
@@ -23,14 +23,14 @@ export interface TurnResult {
   readonly note: string
 }
 
-/** A proxy that runs and gives no answers. */
+/** A proxy runs, but does not answer. */
 export class NoAnswers extends Error {
   constructor() {
     super('not one query was answered')
   }
 }
 
-/** TTL and grace of the new names, and a little: what the warm-up taught has gone by then. */
+/** TTL and grace of the new names, and a little more: the addresses of the warm-up have expired by then. */
 const SETTLE_MS = 2500
 
 export async function runTurn(
@@ -61,7 +61,7 @@ export function requestOf(load: LoadName, server: string): LoadRequest {
   return { mode, server, known: load !== 'new', rate: 0, seconds: 0 }
 }
 
-/** All steady names once, then the load itself, so that whatever compiles or grows has done so. */
+/** Asks all steady names once, then runs the load itself, so that everything is compiled and grown afterwards. */
 export async function warmUp(
   stage: Stage,
   request: LoadRequest,

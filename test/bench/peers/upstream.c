@@ -1,7 +1,7 @@
-/* The name server that every proxy asks, and that is asked directly for comparison: it answers from the name alone.
+/* The name server behind every proxy, which the load also asks directly for comparison. It answers from the name alone.
  *   upstream ADDRESS PORT DELAY_US
  * A records of `k...` names: 198.18.0.0 + digits, TTL 300; of `n...` names: 11.0.0.0 + digits, TTL 1, so that every
- * name has an address that nothing had before. Anything else: NOERROR without records. UDP in batches by one thread,
+ * name has a new address. Other names: NOERROR without records. UDP in batches by one thread,
  * TCP (pipelined, as long as the peer likes) by another. Prints `ready` when both are bound. A delay holds UDP
  * answers only, all equally long, hence in order: a ring of what is due. */
 #define _GNU_SOURCE
@@ -32,7 +32,7 @@ static int hex_of(uint8_t c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Turns a query in place into its answer (RFC 1035 4.1); returns the new size, 0 for what is no query. */
+/* Turns a query in place into its answer (RFC 1035 4.1); returns the new size, 0 if it is no query. */
 static size_t answer(uint8_t *m, size_t size)
 {
 	size_t at = QUESTION_AT;
@@ -109,7 +109,7 @@ static void prepare(struct mmsghdr *batch, struct iovec *parts, struct sockaddr_
 	}
 }
 
-/* Answers that go to one peer and are of one size leave together. A peer that is gone (ICMP) costs only its own. */
+/* Sends answers of one size to one peer together. An unreachable peer (ICMP) costs only its own answers. */
 static void send_all(int fd, struct iovec *parts, struct sockaddr_in *peers, int count)
 {
 	for (int from = 0, to; from < count; from = to) {
@@ -206,7 +206,7 @@ static int write_all(int fd, const uint8_t *octets, size_t size)
 	return 0;
 }
 
-/* Answers the whole frames that have come (RFC 1035 4.2.2); -1 when the connection is done. */
+/* Answers the whole frames that have arrived (RFC 1035 4.2.2); -1 at the end of the connection. */
 static int serve_stream(struct stream *s)
 {
 	static uint8_t out[2 * FRAMES];

@@ -1,4 +1,4 @@
-/* What the load generator and the upstream share: the clock, the form of the names, and the one query.
+/* Shared by the load generator and the upstream: the clock, the form of the names, and the one query.
  * Names are `<kind><8 hex digits>.z<0-3>.bench.test`, 26 octets on the wire, all of one length. Kind `k` is a name of the
  * steady load, `n` one that is asked once; the digits give the address, so that neither program keeps a table.
  * Four zones, so that 20,000 names stay inside 10,000 per wildcard selector. */
@@ -23,7 +23,7 @@
 #define OPT 11
 #define QUERY (HEADER + QUESTION + OPT)
 #define MESSAGE 512
-/* At most as many as one packet may have segments (UDP_MAX_SEGMENTS of the kernel's udp.h: 64, later 128). */
+/* At most the number of segments of one packet (UDP_MAX_SEGMENTS of the kernel's udp.h: 64, later 128). */
 #define BATCH 64
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -64,8 +64,8 @@ static inline void put32(uint8_t *m, uint32_t value)
 	put16(m + 2, value & 0xffff);
 }
 
-/* Sends `count` datagrams of one size, a part each, to one peer: one packet that the kernel parts (UDP_SEGMENT, udp(7)), so
- * that generator and upstream are not what limits a fast proxy. Returns how many left: all or none. */
+/* Sends `count` datagrams of one size, a part each, to one peer, as one packet that the kernel splits (UDP_SEGMENT, udp(7)), so
+ * that generator and upstream do not limit a fast proxy. Returns how many left: all or none. */
 static inline int send_train(int fd, struct sockaddr_in *to, struct iovec *parts, int count)
 {
 	char control[CMSG_SPACE(sizeof(uint16_t))] = {0};

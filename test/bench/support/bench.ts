@@ -1,6 +1,6 @@
-// The frame of a benchmark: a file test/bench/NAME.bench.ts ends with `await runBench({...})` and is a program
-// of its own, so that no benchmark warms, fills or slows another. It prints an aligned table, or with
-// `-o json` one object. A limit is information; with --strict a figure over its limit is exit code 1.
+// The frame of a benchmark. A file test/bench/NAME.bench.ts ends with `await runBench({...})` and is a program of its own, so that no
+// benchmark warms, fills or slows another. It prints an aligned table, or one object with `-o json`. A limit is information; with --strict, a
+// figure over its limit gives exit code 1.
 
 import { keepYoungSmall } from '../../../src/native/young-generation.ts'
 
@@ -8,15 +8,15 @@ export interface Figure {
   readonly name: string
   readonly value: number
   readonly unit: 'us' | 'ms' | 's' | 'MB' | 'x' | 'B' | '%' | ''
-  /** The most it may be. */
+  /** The highest allowed value. */
   readonly limit?: number
-  /** Least and most over the rounds. */
+  /** Lowest and highest value over the rounds. */
   readonly spread?: readonly [least: number, most: number]
 }
 
 export interface Bench {
   readonly name: string
-  /** What is measured, in one line. */
+  /** The subject of the measurement, in one line. */
   readonly about: string
   run(): readonly Figure[] | Promise<readonly Figure[]>
 }
@@ -27,12 +27,12 @@ export interface BenchReport {
   readonly figures: readonly Figure[]
 }
 
-/** Whether the figure keeps its limit; a figure that is not a number keeps none. */
+/** Whether the figure is over its limit. A figure that is not a number is over every limit. */
 export function isOver(figure: Figure): boolean {
   return figure.limit !== undefined && !(figure.value <= figure.limit)
 }
 
-/** Runs the benchmark with the young generation of the daemon, and prints it as the command line asks. */
+/** Runs the benchmark with the young generation of the daemon, and prints it in the form that the command line asks for. */
 export async function runBench(bench: Bench): Promise<void> {
   const args = process.argv.slice(2)
   keepYoungSmall()
@@ -70,7 +70,7 @@ export function formatTable(rows: readonly (readonly string[])[], left = 1): str
     .join('')
 }
 
-/** Three digits that count, never an exponent. */
+/** Three significant digits, never an exponent. */
 function formatValue(value: number, unit: Figure['unit']): string {
   const digits = value === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))))
   const text = Number.isInteger(value) ? String(value) : value.toFixed(Math.min(digits, 4))

@@ -1,5 +1,5 @@
-// The program as `npm run build` makes it of the sources as they are now, in a tree of its own where nothing is newer than it,
-// so that bin/namegate starts that and not the sources. Native parts are those of the checkout.
+// The program that `npm run build` makes of the present sources, in a tree of its own where no file is newer than it, so that bin/namegate
+// starts the program and not the sources. Native parts are those of the checkout.
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync } from 'node:fs'
@@ -18,7 +18,7 @@ const PARTS = [
 export class BuiltTree {
   readonly folder: string
 
-  /** `name`: of the bench, one tree each. */
+  /** `name`: the name of the bench. Each has its own tree. */
   constructor(name: string) {
     this.folder = join(ROOT, 'build', `bench-${name}`)
     this.close()

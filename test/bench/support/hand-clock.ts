@@ -1,11 +1,11 @@
-// The system's clock, but timers fire only when told to: what a daemon does by itself now and then happens exactly
-// when a benchmark wants to measure it. `skip` lets waiting times pass at once.
+// The system's clock, but timers fire only on request. So the periodic work of a daemon happens exactly when a benchmark measures it. `skip`
+// ends waiting times at once.
 
 import { systemClock, type Clock, type Timer } from '../../../src/core/clock.ts'
 
 export class HandClock implements Clock {
   #skipped = 0
-  /** By the milliseconds that it was to wait. */
+  /** The milliseconds of each pending timer. */
   readonly #pending = new Map<() => void, number>()
 
   now(): number {
@@ -37,7 +37,7 @@ export class HandClock implements Clock {
     this.#skipped += ms
   }
 
-  /** Fires every timer that waits now, and what these want to go on with at once, in turns; milliseconds of each turn. */
+  /** Fires every pending timer, and the immediate follow-up work, in turns. Returns the milliseconds of each turn. */
   async fire(): Promise<readonly number[]> {
     const turns: number[] = []
     let due = [...this.#pending.keys()]

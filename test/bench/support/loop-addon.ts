@@ -1,6 +1,6 @@
-// The addon of UDP sockets without a kernel: a turn receives the queries that were fed, "sends" them, receives an answer
-// to each, and counts what leaves for clients. The fake's own work is not counted: a stage lasts from where the packet
-// path comes out of one function of the addon to where it goes into the next.
+// The addon of UDP sockets without a kernel. A turn receives the given queries, "sends" them, receives an answer to each, and counts the
+// datagrams that leave for clients. The fake's own work does not count: a stage lasts from the return of one function of the addon to the
+// call of the next.
 //
 // Queries and answers are those of test/bench/peers: names of one length, whose digits give the address.
 
@@ -35,7 +35,7 @@ export const RELEASE = 4
 const QUERY = mkTemplate()
 const OPT_OCTETS = 11
 const QUESTION_END = QUERY.length - OPT_OCTETS
-/** Eight digits stand behind the length and first letter of the first label, the zone's in the second. */
+/** The eight digits follow the length and first letter of the first label. The zone's digit is in the second label. */
 const DIGITS_AT = 12 + 2
 const ZONE_AT = 12 + 10 + 2
 /** A record of the question's name: A, IN, 60 s, 4 octets. */
@@ -48,7 +48,7 @@ type Columns = readonly [Uint32Array, Uint32Array, Uint32Array | Uint8Array]
 export class LoopAddon implements UdpAddon {
   /** Milliseconds of each stage in the last turn. */
   readonly spans = new Float64Array(STAGES.length)
-  /** Datagrams that left for clients so far. */
+  /** Number of datagrams that have left for clients. */
   replies = 0
   #turn: () => void = () => undefined
   #sockets = 0
@@ -59,21 +59,21 @@ export class LoopAddon implements UdpAddon {
   #queries: Columns = [new Uint32Array(0), new Uint32Array(0), new Uint8Array(0)]
   #answers: Columns = [new Uint32Array(0), new Uint32Array(0), new Uint32Array(0)]
   #rows: Uint32Array = new Uint32Array(0)
-  /** Rows of queries sent and not answered yet. */
+  /** Rows of sent queries without an answer. */
   readonly #asked = new Uint32Array(ROWS_MAX * ROW_WORDS)
   #askedCount = 0
   #fed: readonly number[] = []
   #since = 0
   #stage = ADMIT
 
-  /** One turn: these numbers are asked for, answered, and their answers sent. */
+  /** One turn: asks for these numbers, answers them, and sends their answers. */
   run(numbers: readonly number[]): void {
     this.#fed = numbers
     this.spans.fill(0)
     this.#turn()
   }
 
-  /** Ends the stage under way and begins another. */
+  /** Ends the present stage and begins another. */
   mark(stage: number): void {
     const now = performance.now()
     if (this.#since > 0) this.spans[this.#stage]! += now - this.#since

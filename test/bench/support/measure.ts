@@ -1,11 +1,11 @@
-// Timing of cases side by side. All cases of one call run in turn within each round, so that a ratio of two
-// of them compares neighbours in time: what slows the machine for a while slows both.
+// Times cases side by side. Each round runs all cases of a call in turn, so a ratio of two cases compares neighbours in time: a slow phase of
+// the machine slows both.
 
 export interface Case {
   readonly name: string
-  /** Operations that one `run` does. */
+  /** The number of operations of one `run`. */
   readonly operations: number
-  /** Does the work; the result only keeps the compiler from leaving the work out. */
+  /** Does the work. The result only keeps the compiler from removing it. */
   readonly run: () => number
 }
 
@@ -28,7 +28,7 @@ export interface Timings {
   ratio(a: string, b: string): number
 }
 
-/** Runs the cases; garbage is collected before each round, outside of its time. */
+/** Runs the cases. Collects garbage before each round, outside of its time. */
 export function measure(cases: readonly Case[], rounds: Rounds): Timings {
   const taken = new Map<string, number[]>(cases.map(({ name }) => [name, []]))
   let sink = 0
@@ -68,7 +68,7 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2
 }
 
-/** The value that `share` (0..1) of the values don't exceed. */
+/** The value that `share` (0..1) of the values do not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN

@@ -1,4 +1,4 @@
-// Many DNS messages in one slab, as they lie there after a batch was received.
+// Many DNS messages in one slab, as after the receipt of a batch.
 
 export class PacketSlab {
   readonly octets: Uint8Array

@@ -1,5 +1,4 @@
-// The packet path put together as DnsProxy does it, over an addon that no kernel stands behind. The learner marks where
-// its part of a turn begins and ends.
+// The packet path, connected as in DnsProxy, over an addon without a kernel. The learner marks where its part of a turn begins and ends.
 
 import { FlowRing } from '../../../src/flows/record/flow-ring.ts'
 import { systemClock } from '../../../src/core/clock.ts'
@@ -145,7 +144,7 @@ class MarkedLearner extends Learner {
   }
 }
 
-/** The zones may be asked for. */
+/** Policy lets clients ask names of the zones. */
 function mkDnsPolicy(): Policy {
   const policy = mkPolicy('dns', ZONES)
   const [rule] = policy.rules

@@ -1,9 +1,9 @@
-// What a benchmark measures about its own process: resident memory, and how late the event loop runs.
+// A benchmark's figures about its own process: resident memory, and the delay of the event loop.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Resident octets after garbage has been collected and freed pages had time to go back. */
+/** Resident octets after garbage collection, and after a time for the return of freed pages. */
 export async function residentOctets(): Promise<number> {
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.()
@@ -12,7 +12,7 @@ export async function residentOctets(): Promise<number> {
   return process.memoryUsage.rss()
 }
 
-/** Milliseconds that this thread could have run and had no CPU, since it began; 0 where the kernel does not tell. */
+/** Milliseconds in which this thread was ready to run without a CPU, since its start; 0 if the kernel does not count them. */
 export function waitedForCpuMs(): number {
   try {
     const [, waited = '0'] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')
@@ -22,14 +22,14 @@ export function waitedForCpuMs(): number {
   }
 }
 
-/** Milliseconds late, one entry a tick. */
+/** Delays in milliseconds, one entry per tick. */
 export interface LoopDelays {
   readonly late: readonly number[]
-  /** Without what the thread waited for a CPU meanwhile, which others had. */
+  /** Without the time in which the thread waited for a CPU that others used. */
   readonly own: readonly number[]
 }
 
-/** Samples how late a timer of 1 ms fires, garbage collection included; the timer's own ms is not counted. */
+/** Samples the delay of a timer of 1 ms, including garbage collection. The timer's own ms does not count. */
 export class LoopDelay {
   readonly #late: number[] = []
   readonly #own: number[] = []

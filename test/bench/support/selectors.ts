@@ -1,6 +1,5 @@
-// Made-up selectors and names as a cluster of many teams has them: few suffixes with very many hosts below
-// (object stores, content networks, `com` itself), many with few. The mix is that of the issue: of 100
-// selectors 40 are exact, 30 `*.x`, 20 `**.x` and 10 have globs inside labels.
+// Invented selectors and names, like those of a cluster of many teams: few suffixes with very many hosts below them (object stores, content
+// networks, `com` itself), and many with few. Of 100 selectors, 40 are exact, 30 `*.x`, 20 `**.x`, and 10 have globs inside labels.
 
 import { parseName } from '../../../src/core/name.ts'
 import { parseMatchPattern, type Pattern } from '../../../src/policy/match/pattern.ts'
@@ -15,7 +14,7 @@ const CONSONANTS = 'bcdfghjklmnprstvwz'.split('')
 const VOWELS = 'aeiou'.split('')
 const HOSTS = ['www', 'api', 'cdn', 'login', 'static', 'img', 'mail', 'db', 'auth', 'eu-1', 'eu-2']
 
-/** `count` different selectors, in an order in which each stretch has the whole mix. */
+/** `count` different selectors, in an order in which each part has the whole mix. */
 export function mkSelectors(random: Random, count: number): readonly Pattern[] {
   const selectors = new Map<string, Pattern>()
   while (selectors.size < count) {
@@ -34,7 +33,7 @@ function mkSelectorText(random: Random, tenth: number): string {
   return mkGlobText(random, suffix)
 }
 
-/** Starts, ends and insides, of which some are shared by many; in the first label or the one behind it. */
+/** Starts, ends and insides, some of them shared by many; in the first label or the second. */
 function mkGlobText(random: Random, suffix: string): string {
   const word = mkWord(random, 2 + random.below(2))
   const number = String(random.below(10_000)).padStart(4, '0')
@@ -60,7 +59,7 @@ function mkSuffix(random: Random): string {
   return chance(random, 60) ? random.pick(SHARED) : `${mkWord(random, 3)}.${random.pick(ZONES)}`
 }
 
-/** Names in wire form, of which `matching` in 100 are made from one of the selectors, the rest like them. */
+/** Names in wire form. `matching` in 100 come from one of the selectors, and the others are similar. */
 export function mkNames(
   random: Random,
   options: {

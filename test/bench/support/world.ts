@@ -1,5 +1,5 @@
-// A node's whole state over a chosen datapath, with policies as plain objects: what the benchmarks of
-// learning, relabelling and memory run on. No files, no sockets.
+// A node's whole state over a chosen datapath, with policies as plain objects: the base of the benchmarks of learning, relabelling and memory.
+// No files, no sockets.
 
 import { CoreState } from '../../../src/enforcement/core-state.ts'
 import { EndpointControl, type EndpointRecord } from '../../../src/enforcement/endpoint-control.ts'
@@ -35,7 +35,7 @@ export function mkMemory(): MemoryDatapath {
   return new MemoryDatapath({ prefixesMax: PAIRS + 400_000, policyEntriesMax: 1_048_576 })
 }
 
-/** The eBPF datapath under pins of its own, or undefined where it cannot be had. */
+/** The eBPF datapath under its own pins, or undefined if it is not available. */
 export function mkEbpf(): { readonly datapath: Datapath; remove(): void } | undefined {
   if (process.getuid?.() !== 0 || !isBuilt('bpf')) return undefined
   const bpf = loadBpf()
