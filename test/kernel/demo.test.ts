@@ -1,5 +1,4 @@
-// The demo as a stranger sees it: everything it shows is so, it is quick, and it leaves nothing behind, also when it is
-// interrupted in the middle.
+// The demo as a newcomer runs it: everything that it shows is true, it is quick, and it leaves nothing, also when it is interrupted.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
@@ -15,7 +14,7 @@ function startDemo(...args: readonly string[]): LabProcess {
   return new LabProcess(process.execPath, programArgs('demo/main.ts', ...args))
 }
 
-/** What a demo with this process id would have left: namespaces, folders, mounts. */
+/** Namespaces, folders and mounts that a demo with this process id left. */
 function leftBy(pid: number): string[] {
   const namespaces = existsSync('/run/netns') ? readdirSync('/run/netns') : []
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
@@ -27,8 +26,8 @@ function leftBy(pid: number): string[] {
 }
 
 const TELLINGS = [
-  { name: 'the kernel telling', args: [], skip },
-  { name: 'the memory telling', args: ['--memory'], skip: false },
+  { name: 'with the kernel', args: [], skip },
+  { name: 'in memory', args: ['--memory'], skip: false },
 ] as const
 
 for (const telling of TELLINGS) {

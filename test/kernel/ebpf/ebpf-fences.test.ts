@@ -1,5 +1,5 @@
-// Interfaces that match a pattern and belong to no endpoint: what may pass from them, how they change hands with
-// endpoints, and how news of interfaces reaches the datapath. In a network namespace of this process.
+// Fences on interfaces that match a pattern and belong to no endpoint: the packets that pass, the change between fence and endpoint, and
+// the reports about interfaces. Runs in a network namespace of this process.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -76,7 +76,7 @@ test('matchesPattern takes a name, or its beginning and a final star', () => {
 })
 
 describe('ebpf fences', { skip }, () => {
-  test('fence puts the programs on what matches and is nobody’s, and takes them away again', () =>
+  test('fence attaches the programs to interfaces that match and have no endpoint, and removes them again', () =>
     withBench(({ datapath }) => {
       addLink('pod8')
       addLink('other9')
@@ -85,14 +85,14 @@ describe('ebpf fences', { skip }, () => {
       assert.deepEqual([filters('pod8'), filters('other9')], [FENCED, []])
       addLink('pod9')
       datapath.hooks.refresh()
-      assert.deepEqual(filters('pod9'), FENCED, 'one that comes later')
+      assert.deepEqual(filters('pod9'), FENCED, 'an interface that appears later')
       assert.deepEqual(datapath.dump().endpoints, [], 'a fence is no endpoint')
       ip('link', 'set', 'pod9', 'name', 'gone9')
       datapath.hooks.refresh()
-      assert.deepEqual(filters('gone9'), [], 'a name that no longer matches')
+      assert.deepEqual(filters('gone9'), [], 'a name that matches no more')
       ip('link', 'set', 'gone9', 'name', 'pod9')
       datapath.hooks.refresh()
-      assert.deepEqual(filters('pod9'), FENCED, 'and one that does again')
+      assert.deepEqual(filters('pod9'), FENCED, 'a name that matches again')
       ip('link', 'del', 'pod9')
       datapath.hooks.refresh()
       assert.deepEqual(datapath.fences.names, ['pod8', 'pod8p'])
@@ -109,7 +109,7 @@ describe('ebpf fences', { skip }, () => {
       assert.deepEqual(filters('lo'), [])
     }))
 
-  test('a fenced interface may do DNS to listeners and where it is intercepted, and nothing else', () =>
+  test('a fenced interface can send DNS to listeners and intercepted DNS, and nothing else', () =>
     withBench(({ datapath, posix }) => {
       addLink('pod9')
       datapath.fences.set(['pod9'])
@@ -128,13 +128,13 @@ describe('ebpf fences', { skip }, () => {
       const hello = tcp({ from: 40000, to: 443 }, SYN)
       const out = { source: POD_4, target: PEER_4 }
       const rows: readonly (readonly ['pass' | 'drop', Uint8Array, string])[] = [
-        ['pass', frame({ source: POD_4, target: '10.0.1.1' }, query), 'a listener of ours'],
-        ['pass', frame(out, query), 'DNS that is intercepted'],
+        ['pass', frame({ source: POD_4, target: '10.0.1.1' }, query), 'a listener'],
+        ['pass', frame(out, query), 'intercepted DNS'],
         ['pass', frame(out, tcp({ from: 40000, to: 53 }, SYN)), 'over TCP'],
         ['drop', frame({ source: 'fd00::5', target: '2001:db8::1' }, query), 'not in IPv6'],
         ['drop', frame({ ...out, source: '10.0.1.7' }, query), 'from an address of an endpoint'],
         ['drop', frame({ ...out, source: '10.0.1.1' }, query), 'from an address of the node'],
-        ['drop', frame(out, hello), 'anything else, whatever rules there are'],
+        ['drop', frame(out, hello), 'anything else, whatever policy says'],
         ['drop', frame(out, udp({ from: 68, to: 67 })), 'DHCP'],
         ['pass', arp(), 'ARP'],
         [
@@ -145,7 +145,7 @@ describe('ebpf fences', { skip }, () => {
           ),
           'discovery',
         ],
-        ['drop', ethernet(0x8847, new Uint8Array(20)), 'what is neither IP nor ARP'],
+        ['drop', ethernet(0x8847, new Uint8Array(20)), 'neither IP nor ARP'],
       ]
       for (const [verdict, octets, reason] of rows) {
         assert.equal(datapath.judgeAt(ifindex, 'from', octets), verdict, reason)
@@ -153,7 +153,11 @@ describe('ebpf fences', { skip }, () => {
       const back = frame({ source: PEER_4, target: POD_4 }, tcp({ from: 443, to: 40000 }, SYN))
       assert.equal(datapath.judgeAt(ifindex, 'to', back), 'pass')
       const reply = frame(out, tcp({ from: 40000, to: 443 }, ACK))
-      assert.equal(datapath.judgeAt(ifindex, 'from', reply), 'drop', 'nobody begins anything there')
+      assert.equal(
+        datapath.judgeAt(ifindex, 'from', reply),
+        'drop',
+        'the fence records no connection of a peer',
+      )
       const { drop_no_endpoint: dropped, drop_source: forged } = datapath.reports.counters()
       assert.deepEqual([dropped, forged], [4, 2])
       datapath.mode.set('audit')
@@ -162,7 +166,7 @@ describe('ebpf fences', { skip }, () => {
       assert.equal(datapath.judgeAt(ifindex, 'from', frame(out, hello)), 'pass', 'mode bypass')
     }))
 
-  test('fence and endpoint change hands without a moment between them', () =>
+  test('fence and endpoint replace each other without a gap', () =>
     withBench(({ datapath, posix }) => {
       addLink('pod9')
       datapath.fences.set(['pod9'])
@@ -171,9 +175,17 @@ describe('ebpf fences', { skip }, () => {
       const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
       assert.equal(judge(), 'drop')
       commit(datapath, { policyUpserts: [policy({})], endpointUpserts: [onPod9] })
-      assert.deepEqual([judge(), datapath.fences.names], ['pass', []], 'the endpoint’s')
+      assert.deepEqual(
+        [judge(), datapath.fences.names],
+        ['pass', []],
+        'an endpoint owns the interface',
+      )
       commit(datapath, { endpointRemovals: [POD] })
-      assert.deepEqual([judge(), datapath.fences.names], ['drop', ['pod9']], 'nobody’s again')
+      assert.deepEqual(
+        [judge(), datapath.fences.names],
+        ['drop', ['pod9']],
+        'no endpoint owns the interface',
+      )
       assert.deepEqual(filters('pod9'), FENCED)
       commit(datapath, { endpointUpserts: [onPod9] })
       ip('link', 'del', 'pod9')
@@ -181,14 +193,14 @@ describe('ebpf fences', { skip }, () => {
       assert.deepEqual(
         datapath.hooks.refresh(),
         [POD],
-        'made again: a stranger’s until another generation',
+        'made again: fenced until another generation',
       )
       assert.deepEqual(datapath.fences.names, ['pod9'])
       commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
       assert.deepEqual(datapath.fences.names, [])
     }))
 
-  test('an interface that was made again is closed to its endpoint’s past, without any pattern', () =>
+  test('an interface that was made again is closed for the old generation of its endpoint, without any pattern', () =>
     withBench(({ datapath, posix }) => {
       addLink('pod9')
       commit(datapath, { policyUpserts: [policy({})], endpointUpserts: [onPod9] })
@@ -198,14 +210,18 @@ describe('ebpf fences', { skip }, () => {
       const octets = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
       const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
       commit(datapath, { endpointUpserts: [{ ...onPod9, audit: true }] })
-      assert.equal(judge(), 'drop', 'upserted before anybody looked, in the old generation')
-      assert.deepEqual(datapath.hooks.refresh(), [POD], 'refresh tells of it all the same')
+      assert.equal(judge(), 'drop', 'upserted in the old generation, before a refresh')
+      assert.deepEqual(datapath.hooks.refresh(), [POD], 'refresh still reports it')
       assert.equal(judge(), 'drop')
       commit(datapath, { endpointRemovals: [POD] })
-      assert.deepEqual([datapath.fences.names, filters('pod9')], [[], []], 'nobody waits for it')
+      assert.deepEqual(
+        [datapath.fences.names, filters('pod9')],
+        [[], []],
+        'neither fence nor programs remain',
+      )
     }))
 
-  test('fence outlives the process, until another says otherwise', () =>
+  test('fence outlives the process, until another process changes it', () =>
     withBench((bench) => {
       addLink('pod9')
       bench.datapath.fences.set(['pod9'])
@@ -219,12 +235,12 @@ describe('ebpf fences', { skip }, () => {
       assert.deepEqual(filters('pod9'), [])
       bench.datapath.fences.set(['pod9'])
       bench.datapath.stop({ leaveEnforcing: false })
-      assert.deepEqual(filters('pod9'), [], 'detach takes fences away too')
+      assert.deepEqual(filters('pod9'), [], 'detach removes fences, too')
       bench.restart()
     }))
 
   for (const why of ['a pattern', 'an endpoint'] as const) {
-    test(`the gate holds what comes from an interface that ${why} waits for, before anybody has looked`, (t) =>
+    test(`the gate drops packets of an interface that ${why} waits for, before a refresh`, (t) =>
       withBench(async ({ datapath }) => {
         if (datapath.gateState().kind !== 'attached') {
           t.skip('this kernel has no netfilter programs (6.4)')
@@ -253,12 +269,12 @@ describe('ebpf fences', { skip }, () => {
             await once(child, 'exit')
             return child.exitCode === 0
           }
-          assert.deepEqual(filters('pod9'), [], 'no program is there yet')
+          assert.deepEqual(filters('pod9'), [], 'no program is attached yet')
           assert.equal(await connects(), false)
           assert.ok((datapath.reports.counters()['drop_no_endpoint'] ?? 0) > 0, 'counted')
           if (why === 'a pattern') datapath.fences.set([])
           else commit(datapath, { endpointRemovals: [POD] })
-          assert.equal(await connects(), true, 'nobody waits for it')
+          assert.equal(await connects(), true, 'no pattern or endpoint names it')
         } finally {
           pod.kill('SIGKILL')
           server.close()
@@ -266,7 +282,7 @@ describe('ebpf fences', { skip }, () => {
       }))
   }
 
-  test('onLinkNews tells of an interface as it comes, with nobody looking', (t) =>
+  test('onLinkNews reports an interface when it appears, without a refresh', (t) =>
     withBench(async ({ datapath }) => {
       datapath.fences.set(['pod9'])
       const waited: number[] = []

@@ -1,5 +1,5 @@
-// The eBPF datapath and what it is attached to: interfaces and cgroups that come, go and are made again, other
-// people's filters, real traffic. In a network namespace of this process.
+// The interfaces and cgroups to which the eBPF datapath attaches: they appear, disappear and are made again, and have filters of other
+// programs and real traffic. Runs in a network namespace of this process.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -44,7 +44,7 @@ const addPod9 = (): void => ip('link', 'add', 'pod9', 'type', 'veth', 'peer', 'p
 const deletePod9 = (): void => ip('link', 'del', 'pod9')
 
 describe('ebpf hooks', { skip }, () => {
-  test('refresh attaches an interface that appears, again when it is made anew, and sees it go', () =>
+  test('refresh attaches an interface when it appears and when it is made again, and notices its removal', () =>
     withBench(({ datapath }) => {
       assert.deepEqual(commit(datapath, { endpointUpserts: [onPod9] }), [])
       assert.deepEqual(datapath.hooks.stateOf(POD), {
@@ -60,7 +60,11 @@ describe('ebpf hooks', { skip }, () => {
       assert.deepEqual(datapath.hooks.refresh(), [], 'no news')
       deletePod9()
       addPod9()
-      assert.deepEqual(datapath.hooks.refresh(), [POD], 'gone and back between two looks')
+      assert.deepEqual(
+        datapath.hooks.refresh(),
+        [POD],
+        'removed and made again between two refreshes',
+      )
       const second = datapath.hooks.keyOf(onPod9.hook)
       assert.notEqual(second, first)
       assert.deepEqual(datapath.hooks.stateOf(POD), {
@@ -69,9 +73,9 @@ describe('ebpf hooks', { skip }, () => {
         remade: true,
       })
       assert.deepEqual(filters('pod9'), ['ingress ng_tc_from', 'egress ng_tc_to'], 'closed at once')
-      assert.deepEqual(datapath.dump().endpoints, [], 'it is not the old one’s')
+      assert.deepEqual(datapath.dump().endpoints, [], 'the endpoint of the old interface is gone')
       assert.deepEqual(datapath.fences.names, ['pod9'])
-      assert.deepEqual(datapath.hooks.refresh(), [], 'told once')
+      assert.deepEqual(datapath.hooks.refresh(), [], 'reported once')
       commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
       assert.deepEqual(datapath.hooks.stateOf(POD), { kind: 'attached' })
       assert.deepEqual(datapath.fences.names, [])
@@ -111,7 +115,7 @@ describe('ebpf hooks', { skip }, () => {
       deletePod9()
     }))
 
-  test('filters of others stay, and one that bars the way is named', () =>
+  test('attach leaves filters of other programs, and names a filter that blocks its own', () =>
     withBench(({ datapath }) => {
       addPod9()
       const other = (priority: string): void => {
@@ -134,7 +138,7 @@ describe('ebpf hooks', { skip }, () => {
       deletePod9()
     }))
 
-  test('one hook serves the newest of two endpoints, and the other says so', () =>
+  test('the newest of two endpoints has the hook, and the other reports it', () =>
     withBench(({ datapath }) => {
       addPod9()
       const second = endpointId(6)
@@ -144,12 +148,12 @@ describe('ebpf hooks', { skip }, () => {
         kind: 'failed',
         reason: 'its hook serves endpoint 6 now',
       })
-      assert.deepEqual(datapath.hooks.refresh(), [], 'they do not take it from each other')
+      assert.deepEqual(datapath.hooks.refresh(), [], 'the endpoints do not take turns')
       assert.equal(datapath.dump().endpoints.length, 1)
       deletePod9()
     }))
 
-  test('refresh attaches a cgroup that appears, and again when it is made anew', () =>
+  test('refresh attaches a cgroup when it appears and when it is made again', () =>
     withBench(({ datapath, pinPath }) => {
       const name = `namegate-test-late-${process.pid}`
       const folder = join(cgroupMount() ?? '', name)
@@ -168,8 +172,12 @@ describe('ebpf hooks', { skip }, () => {
       mkdirSync(folder)
       assert.deepEqual(datapath.hooks.refresh(), [POD])
       assert.notEqual(links(), first)
-      assert.equal(links().split('\n').length, 2, 'no link of the old one is left')
-      assert.equal(datapath.hooks.stateOf(POD).kind, 'waiting', 'it is not the old one’s')
+      assert.equal(links().split('\n').length, 2, 'no link to the old cgroup')
+      assert.equal(
+        datapath.hooks.stateOf(POD).kind,
+        'waiting',
+        'the endpoint of the old cgroup is gone',
+      )
       assert.deepEqual(datapath.dump().endpoints, [])
       const entry = endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })
       commit(datapath, { endpointUpserts: [{ ...entry, generation: generation(2) }] })
@@ -179,7 +187,7 @@ describe('ebpf hooks', { skip }, () => {
       assert.equal(links(), '')
     }))
 
-  test('traffic of a pod is cut and opened, and the same after the process let go', () =>
+  test('packets of a pod are dropped and allowed by the maps, also after the process has stopped', () =>
     withBench(async (bench) => {
       addPod9()
       const pod = spawn('unshare', ['--net', 'sh', '-c', 'echo up; exec sleep 60'])
@@ -199,7 +207,7 @@ describe('ebpf hooks', { skip }, () => {
           const args = [`--net=/proc/${pod.pid}/ns/net`, 'timeout', '0.7', 'bash', '-c', shell]
           return succeeds('nsenter', args)
         }
-        assert.equal(await connect(), true, 'before anything is attached')
+        assert.equal(await connect(), true, 'before the programs are attached')
         commit(bench.datapath, { endpointUpserts: [onPod9] })
         assert.equal(await connect(), false, 'default deny')
         commit(bench.datapath, {
@@ -220,7 +228,7 @@ describe('ebpf hooks', { skip }, () => {
       }
     }))
 
-  test('traffic of a cgroup is cut and opened, and that of others is not', () =>
+  test('packets of a cgroup are dropped and allowed by the maps, and those of other processes always pass', () =>
     withBench(async (bench) => {
       ip('link', 'set', 'lo', 'up')
       const name = `namegate-test-traffic-${process.pid}`
@@ -241,23 +249,23 @@ describe('ebpf hooks', { skip }, () => {
         commit(bench.datapath, {
           policyUpserts: [policy({ identity: 1, protocol: 6, port: 8081 })],
         })
-        assert.equal(await connect('inside'), true, 'loopback is the host')
+        assert.equal(await connect('inside'), true, 'loopback has the class host')
         bench.datapath.stop({ leaveEnforcing: true })
         assert.equal(await connect('inside'), true, 'without a process')
         bench.restart()
         assert.deepEqual(commit(bench.datapath, { endpointUpserts: [entry] }), [])
-        assert.equal(await connect('inside'), true, 'the link was taken over')
+        assert.equal(await connect('inside'), true, 'the new process took the link over')
         commit(bench.datapath, { policyUpserts: [policy({ verdict: 'deny' })] })
-        assert.equal(await connect('inside'), false, 'by the new process')
+        assert.equal(await connect('inside'), false, 'the new process changed the policy')
         commit(bench.datapath, { endpointRemovals: [POD] })
-        assert.equal(await connect('inside'), true, 'no endpoint any more')
+        assert.equal(await connect('inside'), true, 'the endpoint is removed')
       } finally {
         server.close()
         rmdirSync(folder)
       }
     }))
 
-  test('an endpoint without hook is unfenced, and an unusable one says why', () =>
+  test('an endpoint without hook is unfenced, and one with an unusable hook reports the reason', () =>
     withBench(({ datapath }) => {
       const rows = [
         [{ kind: 'none' }, { kind: 'unfenced' }],

@@ -1,5 +1,5 @@
-// What counts as an open connection in the kernel's maps, and when it ceases to: floods of short flows, idle times, the bound of an
-// endpoint. Packets are judged by the programs themselves.
+// Which connections count as open in the kernel's maps, and for how long: floods of short flows, idle times, the bound of an endpoint. The
+// programs judge the packets.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ import { FakeClock } from '../../support/fake-clock.ts'
 import { ACK, FIN, frame, RST, SYN, tcp, udp } from '../../support/packets.ts'
 
 const open = [policy({ identity: LEARNED })]
-/** Where a connection says when it was last seen. */
+/** Offset of the time at which a connection was last seen. */
 const SEEN_AT = 0
-/** No flow of UDP counts as open. */
+/** With this, no UDP flow counts as open. */
 const QUIET = { udpIdleMs: 0 }
 
-/** Makes every unsettled connection so many seconds older, as if nothing had been sent since. */
+/** Makes every unsettled connection `seconds` older, as if no packet had passed since. */
 function age(bench: EbpfBench, seconds: number): void {
   const name = 'ng_conn_new'
   const fd = bench.bpf.openPin(join(pinDirectory(bench.pinPath), name))
@@ -45,7 +45,7 @@ function age(bench: EbpfBench, seconds: number): void {
 interface Idle {
   readonly what: string
   readonly begin: (wire: Wire) => void
-  /** The answer of the endpoint, to which no rule refers. */
+  /** The answer of the endpoint. No rule allows it. */
   readonly reply: (wire: Wire) => 'pass' | 'drop'
   readonly limit: number
 }
@@ -59,7 +59,7 @@ const IDLE_ROWS: readonly Idle[] = [
     limit: 180,
   },
   {
-    what: 'TCP that the peer has only begun',
+    what: 'TCP that only the peer has begun',
     begin: (wire) => wire.in(SYN),
     reply: (wire) => wire.out(SYN | ACK),
     limit: 180,
@@ -86,7 +86,7 @@ const IDLE_ROWS: readonly Idle[] = [
 ]
 
 describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
-  test('short flows without number cut no idle connection, of either side', () =>
+  test('countless short flows evict no idle connection of either side', () =>
     withEbpfBench((bench) => {
       settle(bench, open)
       const [mine, theirs] = [new Wire(bench), new Wire(bench, 80, 50000)]
@@ -105,7 +105,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }, QUIET))
 
   for (const { what, begin, reply, limit } of IDLE_ROWS) {
-    test(`judge passes replies in ${what} for ${limit} s of silence, and no longer`, () => {
+    test(`judge passes replies in ${what} during ${limit} s of silence, and drops them later`, () => {
       for (const [seconds, verdict] of [
         [limit - 5, 'pass'],
         [limit + 1, 'drop'],
@@ -125,7 +125,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     })
   }
 
-  test('judge lets the peer begin a flow anew that the endpoint began, after 180 s of silence', () => {
+  test('judge lets the peer begin a flow again that the endpoint began, after 180 s of silence', () => {
     for (const [seconds, verdict] of [
       [175, 'drop'],
       [181, 'pass'],
@@ -143,7 +143,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('peers.scan clears what was idle for longer than tcp-idle, and makes room for others', () => {
+  test('peers.scan removes connections that were idle for longer than tcp-idle, which makes room for others', () => {
     const bench = makeEbpfBench({ connectionsPerEndpoint: 1, tcpIdleMs: 300 })
     try {
       settle(bench, open)
@@ -158,7 +158,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('peers.scan tells no flow of UDP that was silent for longer than udp-idle', () => {
+  test('peers.scan leaves out UDP flows that were silent for longer than udp-idle', () => {
     const bench = makeEbpfBench({ udpIdleMs: 300 })
     try {
       settle(bench, open)
@@ -174,7 +174,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('peers.scan tells a connection over the bound once there is room', () =>
+  test('peers.scan reports a connection over the bound when there is room', () =>
     withEbpfBench(
       (bench) => {
         settle(bench, open)

@@ -1,5 +1,5 @@
-// Which programs a process of the eBPF datapath loads, and how much work of the kernel's verifier they are. The
-// kernel tells both in /proc/self/fdinfo.
+// The programs that a process of the eBPF datapath loads, and their work for the kernel's verifier. The kernel reports both in
+// /proc/self/fdinfo.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ const TC = 3
 const CGROUP = 8
 const HELLO = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
 
-/** How many instructions the verifier may follow. On kernel 6.18 it follows 22,724 and 26,956. */
+/** Bounds of the instructions that the verifier follows. On kernel 6.18 it follows 22,724 and 26,956. */
 const BOUNDS = [
   { type: TC, most: 34_000, reason: 'each start of a daemon and each take-over waits for it' },
   { type: CGROUP, most: 40_000, reason: 'the first endpoint with a cgroup waits for it' },
@@ -34,11 +34,11 @@ const BOUNDS = [
 
 interface OpenProgram {
   readonly type: number
-  /** 0 on kernels before 5.16, which do not tell it. */
+  /** 0 on kernels before 5.16, which do not report it. */
   readonly verified: number
 }
 
-/** The programs of which this process has descriptors. */
+/** The programs whose descriptors this process has. */
 function openPrograms(): readonly OpenProgram[] {
   const found: OpenProgram[] = []
   for (const fd of readdirSync('/proc/self/fdinfo')) {
@@ -85,7 +85,7 @@ describe('ebpf programs', { skip }, () => {
       }
     }))
 
-  test('start after a restart replaces the programs on a cgroup when its endpoint is known again', () =>
+  test('start after a restart replaces the programs on a cgroup when its endpoint is upserted', () =>
     withEbpfBench((bench) => {
       addCgroup(bench)
       bench.restart()
@@ -95,10 +95,14 @@ describe('ebpf programs', { skip }, () => {
       assert.equal(bench.datapath.hooks.stateOf(POD).kind, 'attached')
       assert.equal(bench.judge(POD, 'from', HELLO), 'drop')
       commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED })] })
-      assert.equal(bench.judge(POD, 'from', HELLO), 'pass', 'by the maps of the other programs')
+      assert.equal(
+        bench.judge(POD, 'from', HELLO),
+        'pass',
+        'the new programs use the maps of the old ones',
+      )
     }))
 
-  test('programs take the verifier little work', (t) =>
+  test('programs stay below the bounds of the verifier', (t) =>
     withEbpfBench((bench) => {
       addCgroup(bench)
       const programs = openPrograms()
@@ -117,7 +121,7 @@ describe('ebpf programs', { skip }, () => {
     assert.equal(openPrograms().length, before)
   })
 
-  test('CgroupPrograms says why the kernel refuses the programs, and tries again', () =>
+  test('CgroupPrograms reports why the kernel refuses the programs, and tries again', () =>
     withEbpfBench(({ bpf, posix, pinPath, datapath }) => {
       datapath.stop({ leaveEnforcing: false })
       const file = readKernelObject()

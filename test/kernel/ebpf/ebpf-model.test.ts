@@ -1,6 +1,5 @@
-// The kernel's programs and their model in memory are given the same packets, in both directions, in the same
-// order: every verdict and every counter must be the same. Packets come from a small world, so that they meet each
-// other's connections; a third of them has octets changed.
+// The kernel's programs and their model in memory judge the same packets, in both directions and in the same order. Every verdict and every
+// counter is equal. The packets have few different addresses and ports, so they share connections. A third of them has changed octets.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -86,7 +85,7 @@ const CHANGES: readonly Partial<Changes>[] = [
 ]
 
 describe('ebpf and its model', { skip }, () => {
-  test('judge of the kernel equals judge of the model, whatever comes', () => {
+  test('judge of the kernel equals judge of the model for random packets', () => {
     const seed = 20_260_731
     const random = new Random(seed)
     const benches = [makeEbpfBench(), makeMemoryBench()] as const
@@ -198,7 +197,7 @@ function settle(bench: Bench): void {
   assert.deepEqual(failures, [])
 }
 
-/** Undefined: BPF_PROG_TEST_RUN itself refuses the frame (shorter than the header that its type promises). */
+/** Undefined if BPF_PROG_TEST_RUN refuses the frame, because it is shorter than the header of its type. */
 function verdictOf(
   bench: Bench,
   id: typeof POD,

@@ -1,5 +1,5 @@
-// What the eBPF datapath leaves in the kernel, and what can be done with it when no daemon runs; what a machine
-// lacks, said in one line; bounds that hold under a flood.
+// The pins that the eBPF datapath leaves in the kernel, and the functions that use them without a daemon; messages about a machine without
+// a need; bounds under a flood.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -72,7 +72,7 @@ describe('ebpf pins', { skip }, () => {
       assert.equal(bench.judge(POD, 'from', hello), 'drop')
     }))
 
-  test('setIntercepted opens and closes port 53 without a daemon, and a daemon finds it', () =>
+  test('setIntercepted opens and closes port 53 without a daemon, and the next daemon reads it', () =>
     withBench((bench) => {
       const { bpf, pinPath } = bench
       settle(bench, [])
@@ -91,21 +91,21 @@ describe('ebpf pins', { skip }, () => {
       assert.equal(bench.judge(POD, 'from', query), 'drop')
     }))
 
-  test('setIntercepted and readIntercepted say that nothing is pinned', () =>
+  test('setIntercepted and readIntercepted report that nothing is pinned', () =>
     withBench(({ bpf, pinPath }) => {
       const nowhere = join(pinPath, '..', 'nothing-here')
       assert.equal(setIntercepted(bpf, nowhere, []), false)
       assert.equal(readIntercepted(bpf, nowhere), undefined)
     }))
 
-  test('setPinnedMode and readPinnedMode say when nothing is pinned there', () =>
+  test('setPinnedMode and readPinnedMode report that nothing is pinned', () =>
     withBench(({ bpf, pinPath }) => {
       const nowhere = join(pinPath, '..', 'nothing-here')
       assert.throws(() => setPinnedMode(bpf, nowhere, 'bypass'), unavailable(/nothing is enforced/))
       assert.throws(() => readPinnedMode(bpf, nowhere), unavailable(/nothing-here/))
     }))
 
-  test('detachAll takes programs, maps and folders away in less than 100 ms, and again is no error', () =>
+  test('detachAll removes programs, maps and folders in less than 100 ms, and a second call is no error', () =>
     withBench((bench) => {
       const { bpf, pinPath } = bench
       settle(bench, [])
@@ -122,7 +122,7 @@ describe('ebpf pins', { skip }, () => {
       assert.equal(detachAll(bpf, pinPath), 0)
     }))
 
-  test('start takes pinned maps as they are, with the size they have', () =>
+  test('start uses pinned maps with the size that they have', () =>
     withBench(
       (bench) => {
         const rows = new PrefixBatch()
@@ -148,7 +148,7 @@ describe('ebpf pins', { skip }, () => {
       { prefixes: 3 },
     ))
 
-  test('start refuses a pinned map of another shape, and says what to do', () =>
+  test('start refuses a pinned map of another shape, with a remedy', () =>
     withBench(({ bpf, posix, pinPath }) => {
       const other = `${pinPath}-other`
       mkdirSync(pinDirectory(other), { recursive: true })
@@ -162,7 +162,7 @@ describe('ebpf pins', { skip }, () => {
       rmSync(other, { recursive: true })
     }))
 
-  test('start outside of a bpffs says what to mount', () =>
+  test('start outside of a bpffs names the mount that is missing', () =>
     withBench(({ bpf, posix }) => {
       const folder = mkdtempSync(join(tmpdir(), 'namegate-no-bpffs-'))
       const options = { bpf, posix, pinPath: folder, ...BOUNDS }
@@ -173,7 +173,7 @@ describe('ebpf pins', { skip }, () => {
       rmdirSync(folder)
     }))
 
-  test('a flood of drops makes a bounded number of events, and each look is bounded', () =>
+  test('a flood of drops makes a bounded number of events, and each read is bounded', () =>
     withBench((bench) => {
       settle(bench, [])
       const octets = frame({ source: POD_4, target: PEER_4 }, udp({ from: 1, to: 2 }))
@@ -187,11 +187,11 @@ describe('ebpf pins', { skip }, () => {
       const counters = bench.datapath.reports.counters()
       assert.equal(counters['drop_policy'], 20_000)
       const kept = events + (counters['events_lost'] ?? 0) + (counters['events_sampled_out'] ?? 0)
-      assert.equal(kept, 20_000, 'every drop is an event, lost or sampled out')
+      assert.equal(kept, 20_000, 'every drop is counted as event, lost or sampled out')
       assert.ok(events <= windows * 200, `${events} events in ${windows} windows`)
     }))
 
-  test('100,000 prefixes go in and out in batches, and come back from a dump', () =>
+  test('100,000 prefixes are added and removed in batches, and a dump returns them', () =>
     withBench(
       (bench) => {
         const rows = new PrefixBatch(100_000)
@@ -208,7 +208,7 @@ describe('ebpf pins', { skip }, () => {
       { prefixes: 200_000 },
     ))
 
-  test('A dump in slices has what a dump has, and ends when entries come and go meanwhile', () =>
+  test('dumpInSlices returns the same as dump, and ends while entries are added and removed', () =>
     withBench(
       (bench) => {
         const [rows, half] = [new PrefixBatch(20_000), new PrefixBatch(10_000)]
@@ -240,7 +240,7 @@ describe('ebpf pins', { skip }, () => {
         const { prefixes } = bench.datapath.dump()
         assert.equal(prefixes.count, 10_000)
         for (let i = 0; i < prefixes.count; i++) {
-          assert.ok(left.has(prefixes.format(i)), 'what was there all the time is read')
+          assert.ok(left.has(prefixes.format(i)), 'entries that stayed all the time are read')
         }
       },
       { prefixes: 40_000 },

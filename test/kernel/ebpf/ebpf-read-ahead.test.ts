@@ -1,4 +1,4 @@
-// The kernel's prefixes read by a thread before the datapath is started: all that a dump finds, where they can be read so.
+// A thread reads the kernel's prefixes before the datapath starts. It reads the same as a dump.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, renameSync } from 'node:fs'
@@ -43,18 +43,18 @@ function entriesOf(prefixes: PrefixBatch | undefined): readonly string[] | undef
 
 describe('read ahead', { skip }, () => {
   for (const [count, reason] of [
-    [0, 'nothing is there'],
-    [1, 'a single one'],
-    [20_000, 'more than one call to the kernel gives'],
+    [0, 'an empty map'],
+    [1, 'a single entry'],
+    [20_000, 'more than one call to the kernel returns'],
   ] as const) {
-    test(`ReadAhead has what a dump has: ${count} entries, ${reason}`, () =>
+    test(`ReadAhead returns the same as a dump: ${count} entries, ${reason}`, () =>
       withBench(({ bpf, pinPath, datapath }) => {
         assert.deepEqual(commit(datapath, { prefixUpserts: many(count) }), [])
         const ahead = ReadAhead.begin(bpf, pinPath)
         assert.ok(ahead !== undefined)
         const read = ahead.take()
         assert.deepEqual(entriesOf(read), entriesOf(datapath.dump().prefixes))
-        // It is a batch as any other.
+        // The batch accepts further entries.
         read?.add(
           { family: 4, octets: new Uint8Array(16), length: 0 },
           identity(LEARNED),
@@ -65,7 +65,7 @@ describe('read ahead', { skip }, () => {
       }))
   }
 
-  test('ReadAhead is left out where nothing is pinned, and where the map has another shape', () =>
+  test('ReadAhead returns nothing without pins, and for a map of another shape', () =>
     withBench(({ bpf, pinPath, datapath }) => {
       const nowhere = join(pinPath, 'other')
       assert.equal(ReadAhead.begin(bpf, nowhere), undefined)
@@ -78,7 +78,7 @@ describe('read ahead', { skip }, () => {
       assert.equal(ReadAhead.begin(bpf, nowhere), undefined)
     }))
 
-  test('EbpfDatapath starts with what was read ahead, and reads what could not be', () =>
+  test('EbpfDatapath starts with the prefixes that were read ahead, and reads the rest itself', () =>
     withBench((bench) => {
       const { bpf, posix, pinPath } = bench
       const rows = batch([
@@ -97,7 +97,7 @@ describe('read ahead', { skip }, () => {
       }
       for (const [addon, reason] of [
         [bpf, 'read ahead'],
-        [{ ...bpf, gather: () => -12 }, 'no thread could be had'],
+        [{ ...bpf, gather: () => -12 }, 'no thread can start'],
       ] as const) {
         const next = new EbpfDatapath({ bpf: addon, posix, pinPath, ...bounds })
         next.readAhead()

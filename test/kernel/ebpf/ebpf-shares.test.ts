@@ -1,5 +1,5 @@
-// The share of the tables of connections that each endpoint has (src/datapath/ebpf/programs/share.h): others take none of it. Packets are
-// judged by the programs themselves.
+// The share of the connection tables that each endpoint has (src/datapath/ebpf/programs/share.h). Other endpoints cannot use it. The
+// programs judge the packets.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -18,10 +18,10 @@ import { ebpfMaker, withEbpfBench, type EbpfBench } from '../../contract/ebpf-be
 import { peersOf } from '../../contract/wire.ts'
 import { ACK, frame, RST, SYN, tcp, udp, type Segment } from '../../support/packets.ts'
 
-/** No flow of UDP counts as open. */
+/** With this, no UDP flow counts as open. */
 const QUIET = { udpIdleMs: 0 }
 
-/** Endpoint `n` on its own interface, with address 10.0.n.5. */
+/** Upserts endpoint `n` on its own interface, with address 10.0.n.5. */
 function settleMany(bench: EbpfBench, count: number): void {
   for (let n = 1; n <= count; n++) {
     const id = endpointId(n)
@@ -56,7 +56,7 @@ function connects(bench: EbpfBench, n: number, port: number): void {
 }
 
 describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false }, () => {
-  test('four endpoints that open all connections they may leave the fifth its own', () =>
+  test('four endpoints at their bound leave the fifth its share', () =>
     withEbpfBench(
       (bench) => {
         settleMany(bench, 5)
@@ -79,7 +79,7 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
       { connections: 4096, connectionsPerEndpoint: 1024, ...QUIET },
     ))
 
-  test('flows without number of one endpoint cost another no late answer, and itself its oldest', () =>
+  test('countless flows of one endpoint evict its own oldest flows, and none of another endpoint', () =>
     withEbpfBench(
       (bench) => {
         settleMany(bench, 2)
@@ -96,9 +96,9 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
         commit(bench.datapath, {
           policyRemovals: [policy({ endpoint: endpointId(1), identity: LEARNED })],
         })
-        assert.equal(sends(bench, 2, answer), 'pass', 'nothing of it was pushed out')
-        assert.equal(sends(bench, 1, answer), 'drop', 'its own oldest went')
-        assert.equal(sends(bench, 1, udp({ from: 7001, to: 443 })), 'pass', 'its newest is there')
+        assert.equal(sends(bench, 2, answer), 'pass', 'the flow of the other endpoint stays')
+        assert.equal(sends(bench, 1, answer), 'drop', 'its own oldest flow is evicted')
+        assert.equal(sends(bench, 1, udp({ from: 7001, to: 443 })), 'pass', 'its newest flow stays')
         const { all, most } = bench.datapath.peers.use()
         assert.ok(all <= 2048 + 2 && most <= 1024, `${all} ${most}`)
         assert.ok((bench.datapath.reports.counters()['flows_over_share'] ?? 0) > 18_000)
@@ -106,7 +106,7 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
       { connections: 4096 },
     ))
 
-  test('connections that ended leave no room taken', () =>
+  test('connections that ended free their room', () =>
     withEbpfBench(
       (bench) => {
         settleMany(bench, 1)

@@ -1,5 +1,5 @@
-// A kernel's map that is full: answers whose addresses it does not take are held out, the daemon is not ready and says why, and
-// what it took before goes on.
+// A full map of the kernel. Answers whose addresses the map refuses are held out, the daemon is not ready and names the reason, and
+// addresses in the map stay allowed.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -10,7 +10,7 @@ import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import { Probe, startEcho } from '../../support/peers/traffic.ts'
 
 const skip = canUseNamegate() ?? false
-/** Prefixes that the map takes: what the node itself needs, and some names. */
+/** Prefixes that fit into the map: those of the node itself, and some names. */
 const ROOM = 64
 const NAMES = 100
 const FIRST = '198.18.16.0'
@@ -35,7 +35,7 @@ describe('a daemon whose map of prefixes is full', { skip, timeout: 120_000 }, (
         "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }",
       ],
     })
-    // Pinned maps keep the size that they have.
+    // Pinned maps keep their size.
     const bpf = loadBpf()
     bpf.unload(loadProgram(bpf, loadPosix(), namegate.pinPath, { ng_ipcache: ROOM }).handle)
     const zones = { fresh: { 'fresh.test': { first4: FIRST } } }
@@ -67,7 +67,7 @@ describe('a daemon whose map of prefixes is full', { skip, timeout: 120_000 }, (
     assert.ok(namegate.prefixes().size <= ROOM)
   })
 
-  it('says so in the log once, with the limit, and says when all is taken again', async () => {
+  it('logs it once with the limit, and logs the end', async () => {
     const { daemon } = namegate
     await daemon.untilOutput(
       /WARN: the kernel refuses entries: .*"limit":"limits\.pairs".*"reason":"(?:E2BIG|ENOSPC)"/,

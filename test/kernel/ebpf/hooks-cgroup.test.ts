@@ -1,4 +1,4 @@
-// Processes of the host in a cgroup, fenced like an endpoint of its own.
+// Processes of the host in a cgroup that is an endpoint.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmdirSync } from 'node:fs'
@@ -18,7 +18,7 @@ import {
   ZONES,
 } from '../../support/labs/hook-lab.ts'
 
-/** Where cgroup2 is mounted; undefined when it is not. */
+/** The mount point of cgroup2, or undefined. */
 function findCgroups(): string | undefined {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n')
   const mount = mounts.find((line) => / - cgroup2 /.test(line))
@@ -58,7 +58,7 @@ describe(
       rmdirSync(folder)
     })
 
-    /** A command on the node, in the cgroup. */
+    /** Runs a command on the node, in the cgroup. */
     async function inside(command: string, ...args: readonly string[]): Promise<Output> {
       const script = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
       return await lab.node.run('sh', ['-c', script, folder, command, ...args])
@@ -92,12 +92,12 @@ describe(
       assert.ok(least < 100)
     })
 
-    it('fences the processes in it and no others of the node', async () => {
+    it('fences the processes in it, and no other process of the node', async () => {
       assert.equal(await reaches(DENIED), false)
       assert.equal(await curl(lab.node, `http://${DENIED}/`), true)
     })
 
-    it('tells whose query it is: each endpoint may ask its own names', async () => {
+    it('decides by endpoint: each can ask its own names', async () => {
       const ask = async (asked: string, ...args: readonly string[]) =>
         (await inside('dig', '@127.0.0.1', '+tries=1', '+time=1', asked, ...args)).stdout
       for (const over of ['+notcp', '+tcp']) {
@@ -110,7 +110,7 @@ describe(
       assert.match(foreign.stdout, /status: REFUSED[^]*EDE: 18/, 'a process of no endpoint')
     })
 
-    it('lets the processes reach what they asked for', async () => {
+    it('lets the processes reach the addresses of their names', async () => {
       assert.equal(await reaches(JOB.address4), true)
       assert.equal(await reaches(SHOP.address4), false)
     })

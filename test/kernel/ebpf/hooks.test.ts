@@ -1,5 +1,5 @@
-// Where endpoints are fenced: interfaces that come later, go and are made again; sources that are not theirs. And what an
-// endpoint may do while nothing at all is allowed to it: DNS to namegate.
+// Endpoints on interfaces that appear later, disappear and are made again; packets with a source of another endpoint; and an endpoint whose
+// policy allows nothing, which can still send DNS to namegate.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -50,7 +50,7 @@ describe('hook on an interface', { skip }, () => {
     await lab.close()
   })
 
-  /** Makes pod2's interface; how long it took until the programs were on it. */
+  /** Makes pod2's interface. Returns the time until the programs were attached. */
   async function makeLink(): Promise<number> {
     lab.node.ip('link', 'add', 'lxc2', 'type', 'veth', 'peer', 'eth0', 'netns', pod2.namespace)
     const elapsed = await elapsedUntil(() => namegate.isAttached('lxc2'))
@@ -62,7 +62,7 @@ describe('hook on an interface', { skip }, () => {
     return elapsed
   }
 
-  /** Waits until the kernel has so many endpoints. */
+  /** Waits until the kernel has this number of endpoints. */
   async function untilEndpoints(count: number): Promise<void> {
     await elapsedUntil(() => namegate.dump().endpoints.length === count)
   }
@@ -76,7 +76,7 @@ describe('hook on an interface', { skip }, () => {
     return endpoints.find(({ name }) => name === 'pod2')
   }
 
-  it('that is not there yet is no error, and the endpoint says why it is not enforced', async () => {
+  it('that does not exist yet is no error, and the endpoint reports why it is not enforced', async () => {
     assert.equal(namegate.dump().endpoints.length, 1)
     const state = await stateOfPod2()
     assert.equal(state?.enforcing, false)
@@ -92,7 +92,7 @@ describe('hook on an interface', { skip }, () => {
       return time
     })
     t.diagnostic(`attached after ${elapsed.map((time) => time.toFixed(0)).join(', ')} ms`)
-    // The others may have waited for a processor that others use.
+    // The other times can include a wait for a processor.
     assert.ok(elapsed[0]! < 100)
   })
 
@@ -106,7 +106,7 @@ describe('hook on an interface', { skip }, () => {
     assert.equal((await stateOfPod2())?.enforcing, true)
   })
 
-  it('gives a workload that comes after another one nothing of what that one learned', async () => {
+  it('gives a later workload nothing that the earlier one learned', async () => {
     assert.equal(await curl(pod2, `http://${SHOP.address4}/`), true, 'learned before')
     lab.node.ip('link', 'delete', 'lxc2')
     await untilEndpoints(1)
@@ -116,7 +116,7 @@ describe('hook on an interface', { skip }, () => {
     assert.equal(await curl(pod2, `http://${SHOP.address4}/`), true)
   })
 
-  it('drops and counts what has a source that is not the endpoint’s', async () => {
+  it('drops and counts packets with a source of another endpoint', async () => {
     const { host, gateway4, gateway6 } = lab.pods[0]!
     await dig(host, `@${gateway4}`, SHOP.name, 'A', SHOP.name, 'AAAA')
     host.ip('address', 'add', '10.20.1.77/24', 'dev', 'eth0')
@@ -137,7 +137,7 @@ describe('hook on an interface', { skip }, () => {
   })
 })
 
-describe('hook of an endpoint to which nothing is allowed', { skip }, () => {
+describe('hook of an endpoint whose policy allows nothing', { skip }, () => {
   let lab: PodLab
   let namegate: Namegate
   before(async () => {

@@ -1,5 +1,5 @@
-// One daemon per bpffs folder, whatever it is called: a container with a bpffs of its own at the same path is another place, and a bind
-// mount of the same bpffs is not. A name with a dot is said to be what is wrong with it.
+// One daemon per bpffs folder, whatever its path. A container with its own bpffs at the same path is another folder; a bind mount of the
+// same bpffs is the same folder. The error about a name with a dot names the dot.
 
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
@@ -40,7 +40,7 @@ describe('the lock of a pin path', { skip: canUseNamegate() ?? false }, () => {
     await lab.close()
   })
 
-  /** The second daemon in a mount namespace of its own, behind what a shell does there first. */
+  /** Starts the second daemon in its own mount namespace, after the shell commands in `mounts`. */
   function startBehind(mounts: string, pinPath: string): LabProcess {
     second.writeConfig(mkOptions(pinPath))
     const run = `exec ${COMMAND} run --config ${second.configFile}`
@@ -48,7 +48,7 @@ describe('the lock of a pin path', { skip: canUseNamegate() ?? false }, () => {
     return other.start('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script])
   }
 
-  it('is the same one by another path to the same bpffs', async () => {
+  it('is shared by another path to the same bpffs', async () => {
     const elsewhere = join(second.folder, 'bpf')
     mkdirSync(elsewhere)
     const pinPath = first.pinPath.replace('/sys/fs/bpf', elsewhere)
@@ -69,7 +69,7 @@ describe('the lock of a pin path', { skip: canUseNamegate() ?? false }, () => {
 })
 
 it(
-  'ensurePinDirectory names a dot below a bpffs before anything else',
+  'ensurePinDirectory reports a dot below a bpffs before other faults',
   { skip: canUseNamegate() ?? false },
   () => {
     for (const path of ['/sys/fs/bpf/ng-test.dot', '/sys/fs/bpf/ng-test.dot/below']) {

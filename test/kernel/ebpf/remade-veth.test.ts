@@ -1,5 +1,5 @@
-// A workload whose veth is deleted and made again under the same name, over and over, while it sends to an address that
-// no policy allows: nothing of it arrives. Control: with the mode on bypass the same traffic does.
+// The veth of a workload is deleted and made again under the same name, again and again, while the workload sends to an address that no
+// policy allows. No packet arrives. As a control, packets arrive in the mode bypass.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -17,7 +17,7 @@ import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
 
-/** The gate (src/datapath/ebpf/programs/gate.bpf.c) needs 6.4; before that the programs alone are a millisecond late. */
+/** The gate (src/datapath/ebpf/programs/gate.bpf.c) needs 6.4. Without it, the programs are attached a millisecond late. */
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 const skip = canUseNamegate() ?? (isOld ? 'needs kernel 6.4' : false)
@@ -29,7 +29,7 @@ const TARGET_6 = '2001:db8:80::66'
 
 const NODE_MAC = '02:00:00:00:00:01'
 
-/** Sends to both targets about 6,000 times a second, whatever the network says. */
+/** Sends to both targets about 6,000 times a second, whatever errors the network returns. */
 const SENDER = `
 const dgram = require('dgram')
 for (const [type, target] of [['udp4', '${TARGET_4}'], ['udp6', '${TARGET_6}']]) {
@@ -41,7 +41,7 @@ for (const [type, target] of [['udp4', '${TARGET_4}'], ['udp6', '${TARGET_6}']])
 }
 console.log('ready')`
 
-/** Counts what arrives, by family. */
+/** Counts packets that arrive, by family. */
 const LISTENER = `
 const dgram = require('dgram')
 let bound = 0
@@ -62,7 +62,7 @@ describe('veth that is made again', { skip }, () => {
   let namegate: Namegate
   let pod2: Host
   let listener: LabProcess
-  /** Of the kernel, through the pins. */
+  /** Reads the kernel's counters through the pins. */
   let counters: () => DatapathCounters
   before(async () => {
     lab = podLab()
@@ -90,14 +90,14 @@ describe('veth that is made again', { skip }, () => {
     await lab.close()
   })
 
-  /** Pod first: the pod is complete before the node's side comes up. Node first: the node's side is up as soon as it is there. */
+  /** Pod first: the pod is complete before the node's end is up. Node first: the node's end is up at once. */
   function makeLink(order: 'pod first' | 'node first'): void {
     const { node } = lab
     const inPod = [
       'address add 10.20.2.2/24 dev eth0',
       'address add fd20:2::2/64 dev eth0 nodad',
       'link set eth0 up',
-      // Nothing to resolve first: what the pod sends is on its way at once.
+      // The neighbours are fixed, so the pod's packets leave at once.
       `neigh add 10.20.2.1 lladdr ${NODE_MAC} dev eth0`,
       `neigh add fd20:2::1 lladdr ${NODE_MAC} dev eth0`,
       'route add default via 10.20.2.1',
@@ -133,7 +133,7 @@ describe('veth that is made again', { skip }, () => {
     return (policy ?? 0) + (nobody ?? 0) + (source ?? 0)
   }
 
-  /** Makes the link; it has sent, and was refused, when this returns. */
+  /** Makes the link. Returns when the pod has sent packets and the kernel has refused them. */
   async function makeAndSend(round: number): Promise<void> {
     const before = dropped()
     makeLink(round % 2 === 0 ? 'pod first' : 'node first')
@@ -154,7 +154,7 @@ describe('veth that is made again', { skip }, () => {
     assert.deepEqual([arrived('udp4'), arrived('udp6')], [0, 0])
   })
 
-  it('lets nothing past policy while the daemon stands still and attaches nothing', async () => {
+  it('lets nothing past policy while the daemon is stopped and attaches nothing', async () => {
     for (let round = 0; round < 6; round++) {
       namegate.daemon.kill('SIGSTOP')
       await makeAndSend(round)
@@ -165,7 +165,7 @@ describe('veth that is made again', { skip }, () => {
     assert.deepEqual([arrived('udp4'), arrived('udp6')], [0, 0])
   })
 
-  it('would be seen to send, were it not for policy', async () => {
+  it('passes packets in the mode bypass, so the counters work', async () => {
     assert.equal((await namegate.run('datapath', 'mode', 'bypass')).code, 0)
     makeLink('pod first')
     await until('packets of both', () => arrived('udp4') > 0 && arrived('udp6') > 0, 15_000, 20)

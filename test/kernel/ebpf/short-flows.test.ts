@@ -1,7 +1,6 @@
-// Short flows of another endpoint in any number do not make the kernel or namegate forget what is open: an idle TCP connection, a
-// busy one, and a UDP flow as QUIC has them, each ten times longer than TTL and grace. Established TCP stands in a table that
-// evicts nothing, a flow that goes on is not the least recently used, so the address each stands on is kept, and forgotten in the
-// stated time once it is over. NAMEGATE_SHORT_FLOWS=1000000 makes so many.
+// Any number of short flows of another endpoint evicts no open connection: an idle TCP connection, a busy one, and a UDP flow like QUIC,
+// each ten times longer than TTL and grace. Established TCP is in a table without eviction, and a busy flow is never the least recently
+// used. So their addresses stay, and are forgotten in the stated time after the end. NAMEGATE_SHORT_FLOWS=1000000 makes that many flows.
 // A flow here: a UDP datagram whose (source port, address) no other has, or a TCP connection that is made and closed;
 // all are real packets of the pod to addresses that its policy allows, two thirds IPv4, one third IPv6.
 // That is eight times what the table for short flows holds.

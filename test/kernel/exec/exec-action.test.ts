@@ -87,7 +87,7 @@ describe('action.yml', { skip }, () => {
 
   const options = `--upstream=${DNS_4}:53 # the lab's server\n\n`
 
-  it('enforces, ends with the code of the command, and lists what was refused in the summary', async () => {
+  it('enforces, ends with the code of the command, and lists refusals in the summary', async () => {
     const script = `${CURL} -4 http://${SHOP.name}/\necho EVIL=1 >>"$GITHUB_ENV"\nls "$RUNNER_TEMP"/namegate-*\nset +e\n${CURL} http://${BANK.name}/\nexit 7`
     const { exec, env, summary } = await runAction('enforce', {
       run: script,
@@ -111,7 +111,7 @@ describe('action.yml', { skip }, () => {
     assert.match(summary, /port: '80'/)
   })
 
-  it('says so when nothing was refused', async () => {
+  it('writes a summary without refusals', async () => {
     const { exec, summary } = await runAction('nothing', { run: 'true', options })
     assert.equal(exec.code, 0, exec.stderr)
     assert.equal(summary, '### namegate\n\nNothing was refused. The command asked for 0 names.\n')

@@ -1,12 +1,12 @@
-// `namegate exec` and a connection that outlives the TTL of its name and the grace after it: it goes on, and the address is
-// not for new connections any more once it has closed. As root, with real time.
+// `namegate exec` and a connection that outlives the TTL and the grace of its name. The connection continues. After its end, new
+// connections to the address are refused. As root, in real time.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { BRIEF, canUseExecLab, ExecLab } from '../../support/labs/exec-lab.ts'
 
 const skip = canUseExecLab() ?? false
-/** TTL and grace are a second each; looks at connections follow within a few more. */
+/** TTL and grace are a second each; the look at open connections follows within a few more. */
 const SECONDS = 10
 
 describe('namegate exec', { skip }, () => {
@@ -20,7 +20,7 @@ describe('namegate exec', { skip }, () => {
     await lab.close()
   })
 
-  it('keeps a connection that is open while its name has long expired', async () => {
+  it('keeps an open connection whose name has expired', async () => {
     const script = [
       `exec 3<>/dev/tcp/${BRIEF.name}/80`,
       `sleep ${SECONDS}`,

@@ -1,5 +1,5 @@
-// Forwarding, which `namegate exec` as root switches on where it was off. It stays on while any run needs it. The last run restores the
-// former setting, whichever run began, also when an earlier run was killed.
+// `namegate exec` as root switches forwarding on, and the last run restores the former setting, whichever run began, also when an earlier
+// run was killed.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -16,9 +16,9 @@ describe('namegate exec', { skip }, () => {
 
   before(() => {
     lab = ExecLab.bare()
-    // What a run that was killed in a bad moment may leave.
+    // A killed run can leave this.
     outputIn(lab.caller, 'ip', 'link', 'add', 'ngx-old', 'type', 'veth')
-    // A new network namespace has what the first one has.
+    // A new network namespace copies the setting of the first one.
     outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=0')
     outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv6.conf.all.forwarding=0')
   })
@@ -27,24 +27,24 @@ describe('namegate exec', { skip }, () => {
     await lab.close()
   })
 
-  it('puts forwarding back after the last of several runs', async () => {
+  it('restores forwarding after the last of several runs', async () => {
     assert.deepEqual(forwarding(), ['0', '0'])
     const first = await running()
     const second = await running()
     assert.deepEqual(forwarding(), ['1', '1'])
     await ended(first)
     assert.deepEqual(forwarding(), ['1', '1'], 'the second still runs')
-    assert.equal(first.stderr, '', '--quiet says nothing')
+    assert.equal(first.stderr, '', '--quiet prints nothing')
     const third = await running()
     await ended(second)
     assert.deepEqual(forwarding(), ['1', '1'], 'the third still runs')
     third.kill('SIGKILL')
     await third.ended(20_000)
-    // The helper restores the setting after the run that was killed has ended.
+    // After the killed run has ended, its helper restores the setting.
     await until('forwarding is off', () => forwarding().join() === '0,0', 10_000, 10)
   })
 
-  it('keeps forwarding of single interfaces, which the kernel switches with that of the host', async () => {
+  it("restores forwarding of single interfaces, which the kernel switches with the host's setting", async () => {
     const single = ['ipv4', 'ipv6'].map(
       (family) => `/proc/sys/net/${family}/conf/ngx-old/forwarding`,
     )
@@ -71,7 +71,7 @@ describe('namegate exec', { skip }, () => {
     )
   })
 
-  it('leaves forwarding on where it was on', async () => {
+  it('leaves forwarding on if it was on before', async () => {
     outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=1')
     await ended(await running())
     assert.deepEqual(forwarding(), ['1', '0'])

@@ -35,7 +35,7 @@ describe('namegate exec', { skip }, () => {
     }
   })
 
-  /** What runs of a mark have of the caller's host: processes, interfaces, tables. */
+  /** Processes, interfaces and tables on the caller's host that belong to runs with the mark. */
   async function left(mark: string, before: number): Promise<readonly string[]> {
     const inside = pidsIn(lab.caller.namespace)
     const links = (await lab.caller.run('ip', ['-o', 'link'])).stdout.split('\n')
@@ -52,7 +52,7 @@ async function shows(started: LabProcess, text: string): Promise<void> {
   await started.until(() => (started.stdout.includes(text) ? true : undefined), text, 30_000)
 }
 
-/** Until nothing is found; what still is after that is in the failure. */
+/** Waits until nothing is found. A failure lists what is left. */
 async function untilNone(look: () => Promise<readonly string[]>): Promise<void> {
   let found: readonly string[] = []
   const isNone = async (): Promise<boolean> => (found = await look()).length === 0
@@ -66,7 +66,7 @@ function pidsIn(namespace: string): readonly string[] {
     .filter(Boolean)
 }
 
-/** Command lines that hold the text. */
+/** Command lines that contain the text. */
 function processesWith(text: string): readonly string[] {
   return readdirSync('/proc').flatMap((pid) => {
     const line = /^[0-9]+$/.test(pid) ? readOrEmpty(`/proc/${pid}/cmdline`) : ''

@@ -1,5 +1,5 @@
-// The options of `namegate exec` about files, environment, project and report, as root and as an ordinary user: each does what
-// docs/exec.md says, and the command cannot undo it.
+// The options of `namegate exec` for files, environment, project and report, as root and as an ordinary user. Each works as docs/exec.md
+// describes, and the command cannot undo it.
 
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -60,7 +60,7 @@ describe('namegate exec', { skip }, () => {
       assert.equal(stdout, 'end\n', stderr)
     })
 
-    it(`as ${who}: --read-only refuses every write, and --private-tmp gives a place to write`, async () => {
+    it(`as ${who}: --read-only refuses every write, and --private-tmp makes a folder for writing`, async () => {
       const other = join(lab.folder, `writable-${who}`)
       mkdirSync(other)
       chmodSync(other, 0o777)
@@ -88,7 +88,7 @@ describe('namegate exec', { skip }, () => {
       assert.doesNotMatch(stdout, /TOKEN|secret/)
     })
 
-    it(`as ${who}: uses the list of the project, says so, and keeps the command from writing it`, async () => {
+    it(`as ${who}: uses the list of the project, prints its path, and keeps the command from writing it`, async () => {
       const list = join(project, '.namegate.allow')
       const script = `${CURL} -4 http://${SHOP.name}/; for way in 'echo "*" >>${list}' 'rm -f ${list}' 'mv ${list} ${list}.old'; do sh -c "$way" && echo changed; done; true`
       if (who === 'root') {
@@ -119,7 +119,7 @@ describe('namegate exec', { skip }, () => {
     })
   }
 
-  it('says that the command made a list for the next run', async () => {
+  it('reports that the command made a list for the next run', async () => {
     const folder = join(lab.folder, 'empty')
     mkdirSync(folder)
     const { stderr } = await sh('root', [], 'echo "*" >.namegate.allow', { folder })
@@ -129,7 +129,7 @@ describe('namegate exec', { skip }, () => {
     )
   })
 
-  it('answers a refused name with NXDOMAIN if --deny-response says so', async () => {
+  it('answers a refused name with NXDOMAIN if --deny-response asks for it', async () => {
     const ask = `dig +tries=1 +time=20 ${BANK.name} | grep -o 'status: [A-Z]*'`
     const [refused, absent] = await Promise.all([
       sh('user', ['--quiet'], ask),
@@ -142,7 +142,7 @@ describe('namegate exec', { skip }, () => {
   it('prints each refusal once while the command runs with --verbose, and a table at the end', async () => {
     const log = join(lab.folder, 'verbose')
     const tries = `${CURL} http://${BANK.name}/; ${CURL} http://${UNLEARNED_4}/; ${CURL} http://${UNLEARNED_4}/`
-    // The command goes on when both lines are there, so they were printed while it ran.
+    // The command continues when both lines exist, so they were printed while it ran.
     const wait = `until grep -q 'refused name' ${log} && grep -q 'refused connection' ${log}; do sleep 0.1; done`
     const program = lab.commandOf('root', [
       '--verbose',
@@ -205,7 +205,7 @@ describe('namegate exec', { skip }, () => {
     assert.doesNotMatch(inner.stdout, /^5$/m)
   })
 
-  it('shows no list of files in the list of processes', async () => {
+  it('shows no hidden file in the list of processes', async () => {
     const marker = join(lab.folder, 'hidden-marker')
     const mark = `mark-${process.pid}`
     writeFileSync(marker, '')
@@ -225,7 +225,7 @@ describe('namegate exec', { skip }, () => {
     await started.ended(20_000)
   })
 
-  it('gives the harness of docs/exec.md what was refused, so that its second command can reach it', async () => {
+  it('reports refusals to the harness of docs/exec.md, which allows them for its second command', async () => {
     const [, program = ''] =
       /^```ts run=harness\n(.*?)^```$/ms.exec(readFileSync('docs/exec.md', 'utf8')) ?? []
     const file = join(lab.folder, 'harness.mts')

@@ -1,5 +1,5 @@
-// `namegate exec` and policies: what --suggest writes --policy takes, a smaller one refuses and says what would allow it, and
-// one for somebody else runs nothing; published ports. As an ordinary user.
+// `namegate exec` with policies: --policy accepts what --suggest wrote, a smaller policy refuses and names what would allow it, and a
+// policy for another endpoint runs nothing; published ports. As an ordinary user.
 
 import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ describe('namegate exec', { skip }, () => {
     await lab.close()
   })
 
-  it('carries connections to published ports', async () => {
+  it('forwards connections to published ports', async () => {
     const server = `require('node:http').createServer((q, r) => r.end('inside')).listen(8000, '127.0.0.1', () => console.log('up'))`
     const options = ['--publish', '18080:8000', '--quiet']
     const node = ['node', '-e', server]
@@ -34,7 +34,7 @@ describe('namegate exec', { skip }, () => {
     assert.equal((await started.ended(20_000))?.code, 143)
   })
 
-  it('writes a policy with --suggest that --policy takes, and names what a smaller one refuses', async () => {
+  it('--suggest writes a policy that --policy accepts, and a smaller policy names what it refuses', async () => {
     const file = join(lab.folder, 'suggested.yaml')
     writeFileSync(file, '')
     chmodSync(file, 0o666)
@@ -62,7 +62,7 @@ describe('namegate exec', { skip }, () => {
     assert.match(refused.stderr, /^www\.bank\.test +denied +\d+ +--allow www\.bank\.test$/m)
   })
 
-  it('runs nothing when the policy is not for it', async () => {
+  it('runs nothing when no policy selects the command', async () => {
     const file = join(lab.folder, 'other.yaml')
     writeFileSync(file, OTHER_POLICY)
     const { code, stdout, stderr } = await lab.exec({

@@ -1,4 +1,4 @@
-// `namegate exec` and names that lead to private addresses: closed, unless `--allow` names the address.
+// `namegate exec` and names with private addresses: closed, unless `--allow` names the address.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

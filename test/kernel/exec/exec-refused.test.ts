@@ -1,4 +1,4 @@
-// `namegate exec` where a sandbox cannot be made: one line with the remedy, exit code 3, and the command never runs.
+// `namegate exec` on a machine where it cannot make a sandbox: one line with the remedy, exit code 3, and the command never runs.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -14,7 +14,7 @@ const ROWS: readonly (readonly [what: string, prepare: string, options: string, 
     /^namegate: Cannot connect the command: neither pasta nor slirp4netns is installed: apt-get install passt$/m,
   ],
   [
-    'not the one that was asked for',
+    '--uplink names a program that is not installed',
     'found=$(command -v pasta) && mount --bind /dev/null $found',
     '--uplink pasta',
     /^namegate: Cannot connect the command: pasta is not installed: apt-get install passt$/m,
@@ -73,7 +73,7 @@ describe('namegate exec', { skip }, () => {
   })
 })
 
-/** The program and its arguments behind the script that a user is given, for whoever has no capability. */
+/** The program and its arguments, run without capabilities. */
 function withoutCapabilities(rest: readonly string[]): readonly string[] {
   const at = rest.indexOf('exec')
   return [

@@ -1,5 +1,5 @@
-// `namegate exec` answers the sender of a refused packet: TCP by a reset, UDP by an error. A program that gets no answer would wait, and end
-// with ETIMEDOUT instead of these codes. As root and as an ordinary user, over IPv4 and IPv6.
+// `namegate exec` answers the sender of a refused packet: TCP with a reset, UDP with an error. Without an answer, a program would wait and
+// end with ETIMEDOUT. As root and as an ordinary user, over IPv4 and IPv6.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -15,10 +15,10 @@ import type { Output } from '../../support/labs/lab-process.ts'
 const skip = canUseExecLab() ?? false
 
 const ROWS: readonly (readonly [why: string, key: string, expected: RegExp])[] = [
-  ['no answer had the address', `tcp ${UNLEARNED_4} 443`, /^ECONNREFUSED$/],
+  ['no name was learned for the address', `tcp ${UNLEARNED_4} 443`, /^ECONNREFUSED$/],
   ['the same over IPv6', `tcp ${UNLEARNED_6} 443`, /^ECONNREFUSED$/],
   ['the name is allowed at another port', `tcp ${SHOP.name} 8080`, /^ECONNREFUSED$/],
-  // The kernel answers a datagram in two ways: the call fails, and an ICMP error arrives.
+  // The kernel answers a datagram in two ways: the call fails, or an ICMP error arrives.
   ['a datagram', `udp ${UNLEARNED_4} 443`, /^(?:EPERM|EHOSTUNREACH)$/],
   ['a datagram over IPv6', `udp ${UNLEARNED_6} 443`, /^(?:EPERM|EACCES)$/],
   ['the name is allowed at this port', `tcp ${SHOP.name} 80`, /^connected$/],
@@ -48,7 +48,7 @@ describe('namegate exec', { skip }, () => {
       for (const [why, key, expected] of ROWS) assert.match(got.get(key) ?? stderr, expected, why)
     })
 
-    it(`as ${who}: reports what it refused`, () => {
+    it(`as ${who}: reports its refusals`, () => {
       const { stderr } = outputOf(who)
       const summary: unknown = JSON.parse(stderr.trim().split('\n').at(-1) ?? '')
       const text = JSON.stringify(summary)

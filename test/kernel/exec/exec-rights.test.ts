@@ -1,11 +1,11 @@
-// What a command of `namegate exec` may ask of the kernel: it lists interfaces, pushes no keys into its terminal, and no
-// program that it runs gets back a capability that the launcher dropped.
+// Rights of a command in `namegate exec`: it lists interfaces, cannot push keys into its terminal, and gets back no capability that the
+// launcher dropped.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { canUseExecLab, ExecLab } from '../../support/labs/exec-lab.ts'
 
-/** TIOCSTI and TIOCLINUX; on what is no terminal the kernel itself answers ENOTTY. */
+/** TIOCSTI and TIOCLINUX. Without a terminal the kernel answers ENOTTY. */
 const KEYS = [0x5412, 0x541c]
 
 describe('a command of namegate exec', { skip: canUseExecLab() ?? false }, () => {
@@ -18,7 +18,7 @@ describe('a command of namegate exec', { skip: canUseExecLab() ?? false }, () =>
   })
 
   for (const who of ['root', 'user'] as const) {
-    it(`reads interfaces over netlink, has keys refused, and keeps no dropped capability, as ${who}`, async () => {
+    it(`lists interfaces over netlink, cannot push keys, and keeps no dropped capability, as ${who}`, async () => {
       const keys = KEYS.map((key) => `perl -e 'ioctl(STDIN, ${key}, $x) or print 0+$!, "\\n"'`)
       const script = ['ip -o link show lo', ...keys, 'grep ^Cap /proc/self/status'].join('; ')
       const { stdout, stderr } = await lab.exec({ who, args: ['--', 'sh', '-c', script] })

@@ -1,6 +1,5 @@
-// `namegate exec` as root and as an ordinary user, on the real kernel: what is allowed works over both families, and
-// ways out are tried from inside, each closed. That the tries themselves can succeed is shown by the same program
-// with --audit, which refuses nothing.
+// `namegate exec` as root and as an ordinary user, on the real kernel. Allowed connections work over both families. The command tries ways
+// out, and each is closed. The same program with --audit, which refuses nothing, shows that the tries can succeed.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -23,7 +22,7 @@ import type { Output } from '../../support/labs/lab-process.ts'
 
 const skip = canUseExecLab() ?? false
 
-/** Tries that nothing but policy stands against: with --audit they succeed. */
+/** Tries that only policy prevents. With --audit they succeed. */
 const OPEN_WITHOUT_POLICY = [
   'other_resolver_udp',
   'other_resolver_udp6',
@@ -69,7 +68,7 @@ describe('namegate exec', { skip }, () => {
     await lab.close()
   })
 
-  /** `tries`: all when empty. */
+  /** Runs `tries`, or all tries if it is empty. */
   async function run(
     who: Who,
     options: readonly string[],
@@ -122,7 +121,7 @@ describe('namegate exec', { skip }, () => {
       assert.match(stdout, /hello from \[2001:db8:80::1\]:80/, stderr)
     })
 
-    it(`as ${who}: closes every way out that was tried`, (t) => {
+    it(`as ${who}: closes every way out that the command tries`, (t) => {
       const ways = waysOf(who)
       for (const [name, result] of ways) t.diagnostic(`${name}: ${result}`)
       assert.equal(ways.size, WAYS, outputOf(who).stderr)
@@ -130,7 +129,7 @@ describe('namegate exec', { skip }, () => {
       assert.deepEqual(open, [])
     })
 
-    it(`as ${who}: tells at the end what was refused and what would allow it`, () => {
+    it(`as ${who}: prints at the end what it refused and what would allow it`, () => {
       const { stderr } = outputOf(who)
       assert.match(stderr, /^www\.bank\.test +denied +\d+ +--allow www\.bank\.test$/m)
       assert.match(
@@ -141,7 +140,7 @@ describe('namegate exec', { skip }, () => {
     })
   }
 
-  it('with --audit: refuses nothing, so the tries can succeed where policy alone stands against them', () => {
+  it('with --audit: refuses nothing, so the tries that only policy prevents succeed', () => {
     const ways = waysOf('audit')
     const closed = OPEN_WITHOUT_POLICY.filter((name) => ways.get(name) !== 'open')
     assert.deepEqual(
@@ -151,7 +150,7 @@ describe('namegate exec', { skip }, () => {
   })
 })
 
-/** Listens where only this host, and only whoever sees its files, can connect. */
+/** Listens where only this host, and only processes that see its files, can connect. */
 const AGENTS = `
 const { createServer } = require('node:net')
 const [abstract, path] = process.argv.slice(1)

@@ -1,4 +1,4 @@
-// `namegate exec` around the command: exit codes, signals and the terminal. As an ordinary user where it makes no difference.
+// `namegate exec` around the command: exit codes, signals and the terminal. As an ordinary user.
 
 import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
@@ -21,23 +21,23 @@ describe('namegate exec', { skip }, () => {
   })
 
   const codes: readonly (readonly [string, number, readonly string[], RegExp])[] = [
-    ['it ends with a code', 7, ['sh', '-c', 'exit 7'], /^$/],
-    ['a signal ended it', 143, ['sh', '-c', 'kill -TERM $$'], /^$/],
+    ['the command ends with a code', 7, ['sh', '-c', 'exit 7'], /^$/],
+    ['a signal ends the command', 143, ['sh', '-c', 'kill -TERM $$'], /^$/],
     [
-      'it is not found',
+      'the command is not found',
       127,
       ['no-such-command'],
       /^namegate: Cannot run no-such-command: command not found$/m,
     ],
     [
-      'it cannot be executed',
+      'the command cannot be executed',
       126,
       ['/etc/passwd'],
       /^namegate: Cannot run \/etc\/passwd: it cannot be executed/m,
     ],
   ]
 
-  it('gives the exit code of the command, or of what kept it from running', async () => {
+  it('ends with the exit code of the command, or with the code for a command that cannot run', async () => {
     const ran = await Promise.all(
       codes.map(async ([, , command]) => await lab.exec({ who: 'user', args: ['--', ...command] })),
     )
@@ -65,7 +65,7 @@ describe('namegate exec', { skip }, () => {
     assert.deepEqual(lines.slice(1), ['from stdin', 'hello', 'nameserver 127.0.0.1', '47053'])
   })
 
-  it('passes signals on, once each, and ends as the command does', async () => {
+  it('passes each signal on once, and ends as the command does', async () => {
     const script = `trap 'echo got INT' INT; trap 'echo got TERM; exit 5' TERM; echo up; while :; do sleep 0.05; done`
     const started = lab.start({ who: 'user', args: ['--', 'sh', '-c', script] })
     await shows(started, 'up')
@@ -77,7 +77,7 @@ describe('namegate exec', { skip }, () => {
     assert.equal(ended?.stdout.split('got INT').length, 2)
   })
 
-  it('has the terminal: job control works inside, and ^C reaches the command alone', async () => {
+  it('gives the command the terminal: job control works inside, and ^C reaches only the command', async () => {
     const { command, rest } = lab.commandOf('user', ['--quiet', '--', 'sh', '-c', TERMINAL])
     const words = [command, ...rest].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
     const typed = lab.caller.start(
