@@ -1,4 +1,4 @@
-// The lab that other kernel tests stand on: its hosts reach each other, its servers answer, it removes what it made.
+// The lab of the other kernel tests: its hosts reach each other, its servers answer, and it removes what it made.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -66,13 +66,13 @@ describe('podLab', { skip }, () => {
     assert.equal(seen.size, 1000)
   })
 
-  it('startNameServer gives each fresh name an address of its own, and keeps it', async () => {
+  it('startNameServer gives each fresh name its own address, and keeps it', async () => {
     const first = await dig(`@${DNS_4}`, 'a.fresh.example', 'b.fresh.example', 'A.fresh.example')
     assert.deepEqual(first, ['198.19.0.1', '198.19.0.2', '198.19.0.1'])
     assert.deepEqual(await dig(`@${DNS_4}`, 'b.fresh.example', 'AAAA'), ['2001:db8:80:1::2'])
   })
 
-  it('startNameServer says NXDOMAIN for other names', async () => {
+  it('startNameServer answers NXDOMAIN for other names', async () => {
     const { stdout } = await lab.pods[1]!.host.run('dig', [
       `@${DNS_4}`,
       '+tries=1',
@@ -106,7 +106,7 @@ describe('Lab', { skip }, () => {
     assert.deepEqual(namespacesOf(child.pid ?? 0), [])
   })
 
-  it('sweeps what a killed run left, with the processes in it', async () => {
+  it('removes what a killed run left, with the processes in it', async () => {
     const child = await makeElsewhere()
     const [left = ''] = namespacesOf(child.pid ?? 0)
     const sleeper = spawn('nsenter', [`--net=/run/netns/${left}`, 'sleep', '60'], {

@@ -1,5 +1,5 @@
-// A client that asks 100,000 different addresses, most of which exist nowhere, over each family: every answer comes
-// from the address that was asked, through at most `limits.reply-sockets` sockets.
+// A client asks 100,000 different addresses over each family. Most of them have no server. Every answer has the asked address as its
+// source, and namegate uses at most `limits.reply-sockets` sockets.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync } from 'node:fs'
@@ -32,7 +32,7 @@ describe('100,000 asked addresses', { skip: canUseNamegate() ?? false }, () => {
   })
 
   for (const family of ['4', '6'] as const) {
-    it(`answer from themselves over IPv${family}`, { timeout: 240_000 }, async () => {
+    it(`are the sources of their answers over IPv${family}`, { timeout: 240_000 }, async () => {
       const asker = startHelperNow(pod, 'asked-addresses.ts', [NAME, String(COUNT), family])
       const { stdout = '', stderr = 'it still runs' } = (await asker.ended(230_000)) ?? {}
       assert.deepEqual(JSON.parse(stdout || JSON.stringify(stderr)), {

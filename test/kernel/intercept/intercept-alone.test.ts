@@ -1,4 +1,4 @@
-// TPROXY by the rules alone, which `namegate intercept up` puts in: no program fences the pod.
+// TPROXY by the rules of `namegate intercept up` alone: no program fences the pod.
 
 import assert from 'node:assert/strict'
 import type { Namegate } from '../../support/labs/lab-namegate.ts'

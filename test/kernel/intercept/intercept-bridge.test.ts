@@ -1,6 +1,5 @@
-// Pods behind a bridge whose gateway is the node. What they send to the gateway is taken like anybody's; what they
-// send to another pod of the bridge never comes to a router, so a resolver there is a way around, which the eBPF
-// programs close at the port and the rules at the bridge.
+// Pods behind a bridge whose gateway is the node. What they send to the gateway is intercepted like any query. What they send to another
+// pod of the bridge passes no router. The eBPF programs block a resolver there at the port, and the rules block it at the bridge.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -43,7 +42,7 @@ for (const fenced of [true, false]) {
     let onBridge: Leaks
     let outside: Leaks
 
-    /** Every server over UDP and TCP, at once; each answer once. */
+    /** Asks every server at once, over UDP and TCP. Lists each different answer once. */
     async function answersOf(servers: readonly string[]): Promise<readonly string[]> {
       return [...new Set(await askAll(lab.pods[0]!.host, servers))]
     }
@@ -74,14 +73,14 @@ for (const fenced of [true, false]) {
       await lab.close()
     })
 
-    it('reaches a resolver on the bridge while nothing intercepts', async () => {
+    it('reaches a resolver on the bridge without interception', async () => {
       assert.deepEqual(await answersOf(NEIGHBOUR), [OTHER_DATA])
       assert.deepEqual(await answersOf([OTHER_DNS_4, DNS_6]), [DATA])
       assert.ok(onBridge.count > 0)
       assert.ok(outside.count > 0)
     })
 
-    it('answers from the asked address, and lets none reach the resolver on the bridge', async () => {
+    it('gets answers from the asked address, and none from the resolver on the bridge', async () => {
       await namegate.start({ attached: fenced ? ['veth1'] : [] })
       const { code, stderr } = await namegate.run('intercept', 'up')
       assert.deepEqual([code, stderr], [0, ''])
@@ -96,7 +95,7 @@ for (const fenced of [true, false]) {
       assert.deepEqual([onBridge.count, outside.count], from)
     })
 
-    it('takes what a pod sends to its neighbour by way of the gateway', async () => {
+    it('has queries to its neighbour intercepted when they pass the gateway', async () => {
       const pod = lab.pods[0]!.host
       pod.ip('route', 'add', NEIGHBOUR[0], 'via', BRIDGE_GATEWAY_4)
       pod.ip('-6', 'route', 'add', NEIGHBOUR[1], 'via', BRIDGE_GATEWAY_6)

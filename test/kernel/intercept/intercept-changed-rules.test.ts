@@ -1,5 +1,5 @@
-// Reports of changed rules are about our tables: on a host where others write rules all day, or where namegate's own datapath is a table
-// of nftables, nothing is looked at for theirs.
+// Reports of changed rules are only about namegate's interception tables. Rules of other programs and of namegate's nftables datapath cause
+// no check.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -38,9 +38,9 @@ test(
     for (const script of ours) {
       const generation = conntrack.rulesGeneration()
       nft(script)
-      assert.ok(conntrack.rulesGeneration() > generation, `${script}: another generation`)
+      assert.ok(conntrack.rulesGeneration() > generation, `${script}: a new generation`)
       assert.equal(changed(), 1, script)
-      assert.equal(changed(), 0, `${script}: told once`)
+      assert.equal(changed(), 0, `${script}: reported once`)
       assert.equal(conntrack.rulesGeneration(), conntrack.rulesGeneration())
     }
 
@@ -57,12 +57,12 @@ test(
       assert.equal(changed(), 0, script.slice(0, 80))
     }
     nft(`add table ip n; add table inet ${OURS}; add table ip o`)
-    assert.equal(changed(), 1, 'ours among others')
+    assert.equal(changed(), 1, 'one of ours among others')
     conntrack.ctClose(fd)
   },
 )
 
-test('a watch goes on after the kernel had no room for reports', { skip }, async () => {
+test('a watch continues after the kernel dropped reports', { skip }, async () => {
   assert.equal(loadPosix().unshareNetwork(), 0)
   const [conntrack, posix] = [loadConntrack(), loadPosix()]
   const fd = conntrack.rulesWatch()
@@ -77,7 +77,7 @@ test('a watch goes on after the kernel had no room for reports', { skip }, async
     )
     nft(`add table ip n\nadd chain ip n c\n${rules.join('\n')}`)
     await sleep(50)
-    assert.deepEqual(heard.splice(0), [1], 'reports were lost, so one may be ours')
+    assert.deepEqual(heard.splice(0), [1], 'the kernel dropped reports, so one may be about ours')
     nft(`add table ip ${OURS}`)
     await sleep(50)
     assert.deepEqual(heard, [1])

@@ -1,6 +1,5 @@
-// The connection table of a network namespace of this test's own: flows with port 53 are forgotten and no others,
-// and a redirected flow has the server that its client asked. The kernel makes the entries: real datagrams
-// on the loopback, caught by a real redirect.
+// The connection table of a network namespace of its own. Flows with port 53 are deleted and no others, and a redirected flow has the
+// server that its client asked. The kernel makes the entries from real datagrams on loopback and a real redirect.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -27,7 +26,7 @@ const RULES = `table inet test {
   }
 }`
 
-/** The kernel tracks only what some rule wants tracked. */
+/** The kernel tracks connections only if a rule needs it. */
 const TRACKING = `table inet test {
   chain output {
     type filter hook output priority 0
@@ -37,7 +36,7 @@ const TRACKING = `table inet test {
 
 const skip = canUseLab() ?? (isBuilt('conntrack') ? false : 'the native part is not built')
 
-test('Conntrack finds, lists and forgets flows of the kernel', { skip }, async (t) => {
+test('Conntrack finds, lists and deletes flows of the kernel', { skip }, async (t) => {
   assert.equal(loadPosix().unshareNetwork(), 0)
   execFileSync('ip', ['link', 'set', 'lo', 'up'])
   execFileSync('ip', ['-6', 'address', 'add', 'fd00::9/128', 'dev', 'lo', 'nodad'])
@@ -71,12 +70,12 @@ test('Conntrack finds, lists and forgets flows of the kernel', { skip }, async (
         sourcePort: LISTENER,
         targetPort: port,
       })
-      assert.equal(table.probe(), 0, 'no such flow is no fault')
+      assert.equal(table.probe(), 0, 'a missing flow is no fault')
       query.close()
     })
   }
 
-  await t.test('flushPort forgets flows with the port and leaves the others', async () => {
+  await t.test('flushPort deletes flows with the port and leaves the others', async () => {
     const queries = [
       await redirected(4, '127.0.0.9', 53),
       await redirected(4, '127.0.0.9', 54),
@@ -90,7 +89,7 @@ test('Conntrack finds, lists and forgets flows of the kernel', { skip }, async (
     for (const each of queries) each.close()
   })
 
-  await t.test('flushPort empties a table of more entries than one read brings', async () => {
+  await t.test('flushPort empties a table with more entries than one read returns', async () => {
     const socket = createSocket('udp4')
     for (let i = 0; i < 1500; i++) {
       const address = `127.1.${i >> 8}.${i & 255}`
@@ -131,7 +130,7 @@ test('Conntrack finds, lists and forgets flows of the kernel', { skip }, async (
   table.close()
 })
 
-/** Ports asked, each once. */
+/** The asked ports, each once. */
 function portsOf(table: Conntrack): readonly number[] {
   const flows: Flow[] = []
   for (const family of [4, 6] as const) {
@@ -144,7 +143,7 @@ function portsOf(table: Conntrack): readonly number[] {
   return [...new Set(flows.map(({ original }) => original.targetPort))].toSorted((a, b) => a - b)
 }
 
-/** One datagram from a socket of its own to a server that is not there, as it came to the listener. */
+/** Sends one datagram from its own socket to a server that does not exist. Returns it as the listener received it. */
 async function redirected(
   family: Family,
   address: string,

@@ -1,5 +1,5 @@
-// All rules of the network namespace are flushed, over and over, under a daemon that intercepts: each time both tables are there again
-// within the promise of docs/away.md, whatever the datapath is, so the daemon says `in force` no longer than that without its rules.
+// Another program flushes all rules of the network namespace again and again while a daemon intercepts. Each time the daemon restores both
+// tables within the promise of docs/away.md, with every datapath. So `in force` is wrong for at most that time.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -15,9 +15,9 @@ const ENDPOINT =
 const DELETE = 'nft delete table inet namegate_intercept'
 const FLUSH = 'nft flush ruleset'
 const ROWS = [FLUSH, FLUSH, DELETE, FLUSH, DELETE, DELETE, FLUSH, FLUSH]
-/** The promise is a second or two; the machine may be busy. */
+/** The promise is a second or two. The machine can be busy. */
 const PROMISE_MS = 5000
-/** From one row to the next, so that nothing of the last is under way. */
+/** The pause between two rows, so that the repair of the last one has ended. */
 const PAUSE_MS = 1500
 const NAME = 'www.shop.test'
 
@@ -78,7 +78,7 @@ describe('interception under rules that are flushed again and again', () => {
         return String((await namegate.status())['interception'])
       }
 
-      /** Waits until interception is there again; what the daemon says of it is in the message when that takes too long. */
+      /** Waits until interception is restored. The failure has the state that the daemon reports. */
       async function untilBack(what: string): Promise<void> {
         const deadline = performance.now() + PROMISE_MS
         while (!isThere()) {
@@ -87,7 +87,7 @@ describe('interception under rules that are flushed again and again', () => {
         }
       }
 
-      it('puts interception back each time', async () => {
+      it('restores interception each time', async () => {
         for (const [i, row] of ROWS.entries()) {
           const what = `row ${i + 1}, ${row}`
           outputIn(lab.node, ...row.split(' '))
@@ -98,18 +98,18 @@ describe('interception under rules that are flushed again and again', () => {
         }
       })
 
-      it('puts interception back when rules are flushed in the middle of a repair', async () => {
+      it('restores interception when rules are flushed during a repair', async () => {
         for (const pause of [10, 40, 80, 150, 300]) {
           outputIn(lab.node, ...FLUSH.split(' '))
           await sleep(pause)
           outputIn(lab.node, ...FLUSH.split(' '))
-          await untilBack(`two flushes, ${pause} ms from each other`)
+          await untilBack(`two flushes, ${pause} ms apart`)
           await sleep(PAUSE_MS)
           assert.ok(isThere(), `${pause} ms: it stays`)
         }
       })
 
-      it('judges queries to any server after that', async () => {
+      it('still decides about queries to any server', async () => {
         const args = ['+tries=1', '+time=2', `@${DNS_4}`, NAME]
         const { stdout } = await lab.pods[0]!.host.run('dig', args)
         assert.match(stdout, /status: REFUSED/, stdout)

@@ -1,5 +1,5 @@
-// Interception as the daemon runs it, over real rules: who takes them away, replaces them or makes interfaces anew is
-// noticed, and the datapath never lets DNS pass where no rule stands.
+// Interception as the daemon runs it, over real rules. It notices when another program removes or replaces its rules or makes interfaces
+// again, and the datapath never lets DNS pass without rules.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -88,7 +88,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     assert.deepEqual([interception.state, said], [{ kind: 'off' }, []])
   })
 
-  it('puts rules in at the start, and back when somebody flushes all rules', async () => {
+  it('adds rules at the start, and restores them after a flush of all rules', async () => {
     const { interception, said } = mkInterception()
     await interception.start(['lxc1'])
     assert.deepEqual(interception.state, { kind: 'in-force', notes: [] })
@@ -107,16 +107,16 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     assert.equal(interception.counters.repairs, 2)
   })
 
-  it('follows rules that somebody else put in, and closes the datapath when they go', async () => {
+  it('follows rules that another program added, and closes the datapath when they are removed', async () => {
     flags = []
     const { interception, said } = mkInterception({ onStart: false, onExit: 'open' })
     await interception.start(['lxc1'])
-    assert.equal(interception.state.kind, 'in-force', 'those of the test before')
+    assert.equal(interception.state.kind, 'in-force', 'the rules of the test before')
     assert.deepEqual(indexes(), [indexOf('lxc1')])
     assert.equal(runIn(lab.node, ['nft', 'flush', 'ruleset']).code, 0)
     changes = true
     await until('the datapath is closed', () => flags.length === 0)
-    await until('it is said', () => interception.state.kind === 'absent')
+    await until('the state is absent', () => interception.state.kind === 'absent')
     assert.match(said.at(-1) ?? '', /not intercepted: namegate intercept up/)
     await mkRules().up(PLAN, [])
     interception.interfacesChanged(['lxc1'])
@@ -126,7 +126,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     assert.deepEqual(flags, [])
   })
 
-  it('puts the routing of such rules back, and tells what was missing', async () => {
+  it('restores the routing of such rules, and logs what was missing', async () => {
     await mkRules().up(PLAN, ['lxc1'])
     const before = snapshot(lab.node)
     const { interception, said } = mkInterception({ onStart: false })
@@ -134,14 +134,14 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     outputIn(lab.node, 'ip', 'rule', 'del', 'pref', '54')
     outputIn(lab.node, 'ip', '-6', 'route', 'flush', 'table', '20039')
     routingChanged = true
-    await until('it is told', () => said.length === 2)
+    await until('it is logged', () => said.length === 2)
     assert.match(said[1] ?? '', /removed parts of the interception: put back$/)
     assert.deepEqual(snapshot(lab.node), before)
     await interception.stop()
     await mkRules().down()
   })
 
-  it('leaves rules of another config alone, and says so', async () => {
+  it('leaves rules of another config, and reports them', async () => {
     await mkRules().up(OTHER, ['lxc1'])
     const were = flags
     const { interception, said } = mkInterception({ onStart: false })
@@ -153,7 +153,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     await mkRules().down()
   })
 
-  it('tells the datapath of an interface that was made anew', async () => {
+  it('passes an interface that was made again to the datapath', async () => {
     const { interception } = mkInterception()
     await interception.start(['made0'])
     assert.deepEqual(indexes(), [])
@@ -161,18 +161,18 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     for (let round = 0; round < 2; round++) {
       lab.node.ip('link', 'add', 'made0', 'type', 'veth', 'peer', 'name', 'made1')
       changes = true
-      await until('it is there', () => indexes()[0] === indexOf('made0'))
+      await until('the interface is in the flags', () => indexes()[0] === indexOf('made0'))
       seen.push(...indexes())
       lab.node.ip('link', 'del', 'made0')
       changes = true
-      await until('it is gone', () => flags.length === 0)
+      await until('the flags are empty', () => flags.length === 0)
     }
     assert.notEqual(seen[0], seen[1])
     await interception.stop()
     await mkRules().down()
   })
 
-  it('says when the rules cannot be kept up, and the datapath stays closed', async () => {
+  it('reports that it cannot update the rules, and the datapath stays closed', async () => {
     const { interception } = mkInterception()
     await interception.start(['lxc1'])
     outputIn(lab.node, 'ip', 'rule', 'add', 'pref', '9', 'lookup', '200')

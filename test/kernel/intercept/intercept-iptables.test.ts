@@ -1,5 +1,5 @@
-// TPROXY by the printed iptables text, loaded by iptables-restore and ip6tables-restore: it does what namegate's own
-// rules do, and the commands in its comments take it all away again.
+// TPROXY by the printed iptables text, loaded by iptables-restore and ip6tables-restore. It works as namegate's own rules do, and the
+// commands in its comments remove it completely.
 
 import assert from 'node:assert/strict'
 import { snapshot } from '../../support/labs/intercept-lab.ts'

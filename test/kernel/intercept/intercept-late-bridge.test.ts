@@ -1,5 +1,5 @@
-// A bridge that is the first of its host and comes after the rules. With it comes br_netfilter, which passes over
-// rules that were there before it: the daemon puts them in anew. Also an orderly stop that opens DNS again.
+// The first bridge of a host appears after the rules. br_netfilter then starts, and it skips rules that are older: the daemon adds its
+// rules again. Also an orderly stop that opens DNS again.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -37,7 +37,7 @@ describe('tproxy on a host whose first bridge comes after the rules', { skip }, 
     await lab.close()
   })
 
-  it('takes the queries of a pod that is moved behind it', async () => {
+  it('intercepts the queries of a pod that moves behind the bridge', async () => {
     const { node, pods } = lab
     const { host, gateway4, gateway6 } = pods[0]!
     const ask = async (server: string) =>
@@ -49,12 +49,12 @@ describe('tproxy on a host whose first bridge comes after the rules', { skip }, 
     node.ip('address', 'add', `${gateway4}/24`, 'dev', BRIDGE)
     node.ip('address', 'add', `${gateway6}/64`, 'dev', BRIDGE, 'nodad')
     node.ip('link', 'set', BRIDGE, 'up')
-    // The daemon hears of the bridge and puts its rules in anew; until then there is no answer.
+    // The daemon notices the bridge and adds its rules again. Until then there is no answer.
     await until('an answer', async () => (await ask('10.96.0.10')) === DATA, 40_000)
     assert.deepEqual([await ask('10.96.0.10'), await ask('fd00:96::10')], [DATA, DATA])
   })
 
-  it('opens again at an orderly stop, as on-exit says', async () => {
+  it('opens DNS again at an orderly stop, as on-exit sets', async () => {
     await namegate.stop()
     assert.doesNotMatch(outputIn(lab.node, 'nft', 'list', 'ruleset'), /namegate/)
     assert.doesNotMatch(outputIn(lab.node, 'ip', 'rule'), /fwmark/)

@@ -12,7 +12,7 @@ describe('namegate intercept down', { skip: canUseNamegate() ?? false }, () => {
   before(() => void (lab = podLab({ pods: 0 })))
   after(async () => await lab.close())
 
-  it('says where it looked and ends with 1 when it finds nothing', async () => {
+  it('lists where it looked, and ends with 1 when it finds nothing', async () => {
     const namespace = (await lab.node.run('readlink', ['/proc/self/ns/net'])).stdout.trim()
     const { code, stdout, stderr } = await lab.node.run(resolve('bin/namegate'), [
       'intercept',

@@ -1,6 +1,6 @@
-// A transparent listener is asked at its own port, as by who found it and takes it for a resolver. Everyone is refused with an
-// extended error, at once: a known pod, whatever its policy says, and a stranger, who does not wait to become known. It
-// opens nothing: no other port of the node, not the same port elsewhere, and no name is learned.
+// Clients ask a transparent listener at its own port, as if it were a resolver. The listener refuses everyone at once with an extended
+// error: a known pod under any policy, and an unknown client without a wait. The refusal opens no other port of the node and not that port
+// elsewhere, and namegate learns no name.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -55,7 +55,7 @@ for (const { kind, skip } of KINDS) {
         endpoints: [ENDPOINT],
         listenerItems: [`{ port: ${OWN}, mode: tproxy }`],
         ...(kind === 'ebpf' ? {} : { datapath: '{ kind: nftables }' }),
-        // Longer than dig waits: who has to wait gets no answer.
+        // Longer than dig waits: a client that waits gets no answer.
         config: 'intercept: { on-start: true }\nunknown-clients: { wait: 60s }',
       })
       await lab.startNameServer({ names: { [NAME]: [DATA] } })
@@ -74,25 +74,25 @@ for (const { kind, skip } of KINDS) {
       assert.deepEqual(await digs(known, servers, OWN), refusals(servers))
     })
 
-    it('refuses a stranger without a wait', async () => {
+    it('refuses an unknown client without a wait', async () => {
       const servers = [stranger.gateway4, stranger.gateway6]
       assert.deepEqual(await digs(stranger, servers, OWN), refusals(servers))
     })
 
-    it('opens no other port of the node, not that port elsewhere, and teaches nothing', async () => {
+    it('opens no other port of the node, not that port elsewhere, and learns nothing', async () => {
       const elsewhere = [DNS_4, DNS_6]
       const gateways = [known.gateway4, known.gateway6]
       const none = Array.from<string>({ length: 4 }).fill('no answer')
       assert.deepEqual(await digs(known, elsewhere, OWN), none)
       assert.deepEqual(await digs(known, gateways, OTHER), none)
-      // The same servers answer who is not fenced: something was there to be opened.
+      // The same servers answer a client that is not fenced, so the refusals above prove something.
       const data = Array.from<string>({ length: 4 }).fill(DATA)
       assert.deepEqual(await digs(stranger, elsewhere, OWN), data)
       assert.deepEqual(await digs(stranger, [stranger.gateway4, stranger.gateway6], OTHER), data)
       assert.deepEqual(await namegate.json('get', 'names'), [])
     })
 
-    it('says so in the flows, and goes on with what is intercepted', async () => {
+    it('records the refusals in flows, and still answers intercepted queries', async () => {
       const { stdout } = await namegate.run('flows', '-o', 'json')
       const flows = stdout
         .trim()
@@ -113,7 +113,7 @@ function refusals(servers: readonly string[]): readonly string[] {
   return servers.flatMap(() => TRANSPORTS.map(() => REFUSED))
 }
 
-/** Every server over UDP and TCP, at once: the answer's address, its status, or `no answer`. */
+/** Asks every server at once, over UDP and TCP. Returns the address in each answer, its status, or `no answer`. */
 async function digs(
   pod: Pod,
   servers: readonly string[],

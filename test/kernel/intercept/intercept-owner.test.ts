@@ -1,5 +1,5 @@
-// One daemon keeps interception in a network namespace. A second one with pins, socket and state of its own does not start, says who
-// keeps it, and changes nothing; rules that another configuration put in go as soon as the daemon sees them.
+// One daemon owns the interception of a network namespace. A second daemon with its own pins, socket and state does not start, names the
+// first, and changes nothing. The first daemon replaces rules of another configuration as soon as it sees them.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -11,7 +11,7 @@ import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 const ENDPOINT = '{ name: pod1, addresses: [10.20.1.2], labels: { app: a }, interface: lxc1 }'
 const BACK_MS = 10_000
 
-describe('interception that a daemon keeps', { skip: canUseNamegate() ?? false }, () => {
+describe('interception that a daemon owns', { skip: canUseNamegate() ?? false }, () => {
   let lab: PodLab
   let first: Namegate
   let second: Namegate
@@ -50,7 +50,7 @@ describe('interception that a daemon keeps', { skip: canUseNamegate() ?? false }
     }
   }
 
-  it('keeps a second daemon from starting, which names the first', async () => {
+  it('keeps a second daemon from starting, with an error that names the first', async () => {
     const before = programs()
     const { code, stdout, stderr } = await second.run('run')
     assert.equal(code, 3, stdout)
@@ -64,7 +64,7 @@ describe('interception that a daemon keeps', { skip: canUseNamegate() ?? false }
     assert.equal(programs(), before)
   })
 
-  it('puts its own rules back when a command put in those of another configuration', async () => {
+  it('restores its own rules when a command added those of another configuration', async () => {
     const { code, stderr } = await second.run('intercept', 'up')
     assert.equal(code, 0, stderr)
     await untilBack()
@@ -72,7 +72,7 @@ describe('interception that a daemon keeps', { skip: canUseNamegate() ?? false }
     assert.equal((await first.run('status', '--ready')).code, 0)
   })
 
-  it('is not ready while the rules are of another configuration and its own are not asked for', async () => {
+  it('is not ready while the rules are of another configuration and on-start is not set', async () => {
     await first.daemon.stop()
     first.writeConfig({
       policies: {},

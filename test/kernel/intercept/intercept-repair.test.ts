@@ -1,5 +1,5 @@
-// Another program removes parts of the interception under a running daemon: rules of nftables, ip rules, routes.
-// Each is put back, told once in the log and counted; what cannot be put back is told wherever one looks.
+// Another program removes parts of the interception of a running daemon: nftables rules, ip rules, routes. The daemon restores each, logs
+// it once and counts it. What it cannot restore is in the log, in `status` and in `intercept show`.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -20,7 +20,7 @@ const REPAIRED = /removed parts of the interception: put back/g
 const OURS = 'namegate_intercept'
 const TABLE = `nft table inet ${OURS}`
 
-/** What is in force in a host, less what counts packets. */
+/** The rules and routes of a host, without packet counters. */
 function inForce(host: Host): string {
   return snapshot(host)
     .filter((line) => !/packets \d/.test(line))
@@ -32,7 +32,7 @@ async function answers(host: Host, server: string): Promise<boolean> {
   return (await host.run('dig', args)).stdout.trim() === DATA
 }
 
-/** A daemon that says `in force`, and how often it put something back. */
+/** A daemon whose interception is in force, and the log lines about its repairs. */
 class Watched {
   readonly #host: Host
   readonly #namegate: Namegate
@@ -44,21 +44,25 @@ class Watched {
     this.#good = inForce(host)
   }
 
-  /** Lines of the log about a part that was put back. */
-  get told(): readonly string[] {
+  /** Lines of the log about a repair. */
+  get logged(): readonly string[] {
     const { stdout, stderr } = this.#namegate.daemon
     return `${stdout}${stderr}`.split('\n').filter((line) => line.search(REPAIRED) >= 0)
   }
 
-  /** Takes something away, and waits until it is there again and told, in one more line. */
+  /** Removes a part, and waits until it is restored and one more line is in the log. */
   async takeAway(command: string): Promise<string> {
-    const before = this.told.length
+    const before = this.logged.length
     outputIn(this.#host, ...command.split(' '))
     const isBack = (): true | undefined => (inForce(this.#host) === this.#good ? true : undefined)
     const { daemon } = this.#namegate
     await daemon.until(isBack, `expected what was there before: ${command}`, 10_000)
-    const line = await daemon.until(() => this.told[before], `expected a line: ${command}`, 10_000)
-    assert.equal(this.told.length, before + 1, command)
+    const line = await daemon.until(
+      () => this.logged[before],
+      `expected a line: ${command}`,
+      10_000,
+    )
+    assert.equal(this.logged.length, before + 1, command)
     return line
   }
 
@@ -67,7 +71,7 @@ class Watched {
   }
 }
 
-describe('interception of which somebody else removes a part', { skip, timeout: 120_000 }, () => {
+describe('interception of which another program removes a part', { skip, timeout: 120_000 }, () => {
   let lab: PodLab
   before(async () => {
     lab = podLab({ pods: 2 })
@@ -98,7 +102,7 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
       return Number(new RegExp(`^namegate_${name} (\\d+)$`, 'm').exec(stdout)?.[1])
     }
 
-    /** Waits until the state is such; nothing else may come between. */
+    /** Waits until the state matches. Until then the state does not change. */
     async function becomes(wanted: RegExp): Promise<void> {
       const from = await watched.state()
       for (let state = from; !wanted.test(String(state)); state = await watched.state()) {
@@ -114,14 +118,14 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
       return `nft delete rule inet ${OURS} ${chain} handle ${handle}`
     }
 
-    it('puts back each rule, route and table, and tells it once', async () => {
+    it('restores each rule, route and table, and logs it once', async () => {
       const rows: readonly (readonly [taken: string | (() => string), told: string])[] = [
         ['ip rule del pref 53', 'ip -4 rule pref 53'],
         ['ip rule del pref 54', 'ip -4 rule pref 54'],
         ['ip route flush table 20039', 'ip -4 route local default'],
         ['ip -6 rule del pref 54', 'ip -6 rule pref 54'],
         ['ip -6 route flush table 20039', 'ip -6 route local default'],
-        // At once again, between two looks.
+        // Again at once, before the next look.
         ['ip -6 route flush table 20039', 'ip -6 route local default'],
         [`nft flush chain inet ${OURS} queries`, `nft chain inet ${OURS} queries (0 of 4 rules)`],
         [`nft flush chain bridge ${OURS} between`, `nft chain bridge ${OURS} between (0 of`],
@@ -144,8 +148,8 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
       assert.ok(await answers(pod(), DNS_6))
     })
 
-    it('says what of somebody else takes queries elsewhere, and removes nothing of theirs', async () => {
-      const before = watched.told.length
+    it('reports what of other programs redirects queries, and removes none of it', async () => {
+      const before = watched.logged.length
       const rows: readonly (readonly [foreign: string, reason: RegExp])[] = [
         [
           'rule add pref 10 lookup 200',
@@ -178,10 +182,10 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
         outputIn(lab.node, 'ip', ...undo)
         await becomes(/^in force/)
       }
-      assert.equal(watched.told.length, before, 'nothing of ours was missing')
+      assert.equal(watched.logged.length, before, 'nothing of ours was missing')
     })
 
-    it('says that it is not in force while routing cannot be put back, and why', async () => {
+    it('reports that it is not in force while routing cannot be restored, with the reason', async () => {
       outputIn(lab.node, 'ip', 'link', 'set', 'lo', 'down')
       await becomes(/^not in force: Cannot ip -6 route add local default/)
       const ready = await namegate.run('status', '--ready')
@@ -202,8 +206,8 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
   })
 
   describe('redirect', () => {
-    it('puts the table of a sidecar back, and tells it once', async () => {
-      // Not the one whose queries the node takes.
+    it('restores the table of a sidecar, and logs it once', async () => {
+      // The pod whose queries the node does not intercept.
       const pod = lab.pods[1]!.host
       const namegate = new Namegate(
         { node: pod, pods: [] },

@@ -1,5 +1,5 @@
-// What is read of routing each second: the same octets until somebody changes a rule or route of ours, or makes one that could
-// take our packets, in either family.
+// The read of routing that the daemon repeats each second. Its octets change when a rule or route of namegate changes, or when a new one
+// could match namegate's packets, in either family.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -17,7 +17,7 @@ const OURS = [
 ]
 
 test(
-  'routingRead tells every change of ours, and of others what could take our packets',
+  'routingRead reports every change of ours, and those of others that could match our packets',
   { skip },
   () => {
     const posix = loadPosix()
@@ -69,7 +69,7 @@ test(
     assert.notEqual(read(), good, 'with another mark')
 
     const small = posix.routingRead(PROTOCOL, TABLE, MARK, LAST, new Uint8Array(100))
-    assert.equal(small, 100, 'no more than fits')
+    assert.equal(small, 100, 'routingRead fills a small buffer at most')
     const functions: Record<string, unknown> = { ...posix }
     const { routingRead } = functions
     assert.ok(typeof routingRead === 'function')

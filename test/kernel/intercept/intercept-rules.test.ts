@@ -1,5 +1,5 @@
-// Rules put into a real kernel and taken out again: all or nothing, again without effect, nothing left behind, and
-// nothing done where somebody else is in the way. What the rules do to packets is in the tests beside this one.
+// Adding rules to a real kernel and removing them: all or nothing, repeated without effect, with nothing left, and without a change where a
+// rule of another program is in the way. The other tests of this folder check what the rules do to packets.
 
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
@@ -18,12 +18,12 @@ const BOTH = mkPlan({
 })
 const REDIRECT = mkPlan({ listeners: '{ port: 5300, mode: redirect }' })
 
-describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () => {
+describe('Rules in their own network namespace', { skip: canUseLab() ?? false }, () => {
   const lab: BridgeLab = bridgeLab()
   const { node } = lab
   after(async () => await lab.close())
 
-  /** Flags as the datapath would hold them, and every time they were set. */
+  /** Flags as the datapath holds them, and every value that was set. */
   function mkFlags() {
     const set: (readonly number[])[] = []
     let now: readonly InterceptedInterface[] = []
@@ -61,7 +61,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     assert.equal(await about(rules), undefined)
   })
 
-  test('up again changes nothing, and another plan takes the place of the first', async () => {
+  test('up again changes nothing, and another plan replaces the first', async () => {
     const before = snapshot(node)
     const rules = mkRules()
     await rules.up(BOTH, [])
@@ -106,7 +106,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     await mkRules().down()
   })
 
-  test('up that fails in the datapath takes the rules out again', async () => {
+  test('up that fails in the datapath removes the rules', async () => {
     const before = snapshot(node)
     const flags = {
       read: () => [],
@@ -121,7 +121,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     assert.deepEqual(snapshot(node), before)
   })
 
-  test('up names what of somebody else is in the way, and changes nothing', async () => {
+  test('up names rules of other programs that are in the way, and changes nothing', async () => {
     const rows: readonly (readonly [make: string, undo: string, reason: RegExp])[] = [
       [
         'ip rule add pref 10 lookup 200',
@@ -163,7 +163,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     }
   })
 
-  test('up says when a firewall drops what comes in', async () => {
+  test('up warns about a firewall that drops incoming packets', async () => {
     const rules =
       'table inet fw { chain input { type filter hook input priority 0; policy drop; }; }'
     assert.equal(runIn(node, ['nft', '-f', '-'], rules).code, 0)
@@ -173,7 +173,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     outputIn(node, 'nft', 'delete', 'table', 'inet', 'fw')
   })
 
-  test('up without privilege says so in one line', async () => {
+  test('up without privilege reports it in one line', async () => {
     const weak = ['setpriv', '--bounding-set=-net_admin', '--reuid=65534', '--clear-groups']
     const run: RunTool = async (tool, args, input) =>
       await Promise.resolve(runIn(node, [...weak, tool, ...args], input))
@@ -205,12 +205,12 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
       'bridge interfaces0': ['veth2'],
     })
     await change(rules, TPROXY, ['veth2'])
-    assert.equal(flags.set.length, 3, 'what is true is not written again')
+    assert.equal(flags.set.length, 3, 'equal flags are not written again')
     await rules.down()
     assert.deepEqual(flags.set.at(-1), [])
   })
 
-  test('keep puts back what of the plan is damaged, and leaves alone what is not', async () => {
+  test('keep restores damaged parts of the plan, and leaves the others', async () => {
     const rules = mkRules()
     await rules.up(BOTH, [])
     const good = snapshot(node)
@@ -238,7 +238,7 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     await rules.down()
   })
 
-  test('up tells the datapath the address of the bridge', async () => {
+  test('up passes the address of the bridge to the datapath', async () => {
     const { flags } = mkFlags()
     await mkRules(toolsIn(node), { flags, set: [] }).up(BOTH, [])
     const [{ address = '' } = {}] = JSON.parse(

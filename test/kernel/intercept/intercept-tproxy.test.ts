@@ -1,5 +1,5 @@
-// TPROXY under the eBPF programs, which stand before the rules: the daemon puts the rules in when it starts, and the
-// programs let DNS pass only while they stand.
+// TPROXY under the eBPF programs, which run before the rules. The daemon adds the rules when it starts, and the programs let DNS pass only
+// while the rules exist.
 
 import assert from 'node:assert/strict'
 import { tproxySuite } from '../../support/labs/tproxy-suite.ts'

@@ -1,6 +1,6 @@
-// With `upstreams.original-destination` the server that the pod asked is the one that answers, under its own address:
-// two servers give the same name different addresses. Policy decides which servers may be asked, `trusted` which of
-// them teach; what a server that may not teach says opens nothing. UDP and TCP, IPv4 and IPv6.
+// With `upstreams.original-destination`, namegate asks the server that the pod asked, and the answer has that server's address. Two servers
+// give one name different addresses. Policy decides which servers a pod can ask, and `trusted` from which namegate learns. An answer of
+// another server opens nothing. UDP and TCP, IPv4 and IPv6.
 
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -11,10 +11,10 @@ import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 const skip = canUseNamegate() ?? false
 
 const NAME = 'www.shop.test'
-/** What each server says the name's address is. */
+/** The address that each server returns for the name. */
 const OF_FIRST = '198.18.40.1'
 const OF_OTHER = '198.18.41.1'
-/** A server that policy admits and nobody trusts, and one that policy doesn't admit. */
+/** A server that policy admits and `trusted` does not list, and one that policy does not admit. */
 const UNTRUSTED = '192.0.2.55'
 const UNTRUSTED_SAYS = '198.18.42.1'
 const NOT_ADMITTED = '192.0.2.56'
@@ -58,7 +58,7 @@ describe('namegate with upstreams.original-destination', { skip, concurrency: fa
   }
   const namegate = new Namegate(lab, options)
 
-  /** Data or status of the answer, and its extended error. */
+  /** The data or the status of the answer, and its extended error. */
   async function dig(server: string, transport: string, name = NAME): Promise<string> {
     const args = ['+tries=1', '+time=5', '+noall', '+comments', '+answer', `@${server}`, transport]
     const { stdout } = await pod.run('dig', [...args, name])
@@ -97,16 +97,16 @@ describe('namegate with upstreams.original-destination', { skip, concurrency: fa
     await lab.close()
   })
 
-  it('forwards to the server that was asked, and enforces what that one says', async () => {
+  it('forwards to the asked server, and enforces its answer', async () => {
     assert.deepEqual(await bothWays(DNS_4), [OF_FIRST, OF_FIRST])
     assert.deepEqual(await bothWays(DNS_6), [OF_FIRST, OF_FIRST])
     assert.equal(await connects(OF_FIRST), true)
-    assert.equal(await connects(OF_OTHER), false, 'nobody has asked that server yet')
+    assert.equal(await connects(OF_OTHER), false, 'the pod has not asked that server yet')
     assert.deepEqual(await bothWays(OTHER_DNS_4), [OF_OTHER, OF_OTHER])
     assert.equal(await connects(OF_OTHER), true)
   })
 
-  it('refuses a server that policy does not admit, and names that it does not permit', async () => {
+  it('refuses a server that policy does not admit, and a name that policy does not allow', async () => {
     assert.deepEqual(await bothWays(NOT_ADMITTED), ['REFUSED 18', 'REFUSED 18'])
     assert.deepEqual(await bothWays(DNS_4, 'www.bank.test'), ['REFUSED 15', 'REFUSED 15'])
   })
@@ -116,7 +116,7 @@ describe('namegate with upstreams.original-destination', { skip, concurrency: fa
     assert.equal(await connects(UNTRUSTED_SAYS), false)
   })
 
-  it('passes on what an untrusted server says where that is wanted, and learns nothing', async () => {
+  it('passes on the answer of an untrusted server if configured, and learns nothing', async () => {
     await namegate.stop()
     namegate.writeConfig(options)
     chooseUpstreams(namegate.configFile, 'pass')

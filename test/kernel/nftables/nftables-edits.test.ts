@@ -1,5 +1,5 @@
-// An identity gets other ports while packets to it are under way: what is allowed before and after an edit loses none. Other ports
-// are another port set in a set of ranges, which the kernel switches later than the map that leads there.
+// An identity gets other ports while packets to it are sent. No packet is lost that is allowed before and after an edit. Other ports are
+// another port set in a set of ranges, which the kernel switches later than the map that refers to it.
 // NAMEGATE_EDITS=n makes n edits.
 
 import assert from 'node:assert/strict'

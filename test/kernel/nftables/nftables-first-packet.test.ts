@@ -1,6 +1,5 @@
-// The one promise over nftables, whose commits are not immediate: the answer is held until the kernel has its address. A client
-// whose `connect` is the next system call after `recv` loses no packet; against a node that holds nothing, whose writer
-// is 30 ms behind, it loses most.
+// The one promise over nftables, which confirms commits later: namegate holds the answer until the kernel has its address. A client whose
+// `connect` is the next system call after `recv` loses no packet. Without a hold, and with a writer that is 30 ms late, it loses most.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -8,7 +7,7 @@ import { lost, retransmitted, show } from '../../support/peers/first-packets.ts'
 import { cannotRun, Run } from '../../support/labs/first-packet-nftables.ts'
 
 const skip = cannotRun ?? false
-/** The default limit ends a hold after 100 ms, and on a busy machine the writer may wait that long for a CPU. */
+/** The default limit ends a hold after 100 ms. On a busy machine the writer can wait that long for a processor. */
 const PATIENT = 'dns: { hold: { limit: 5s } }\n'
 
 describe('first packet over nftables', { skip }, () => {
@@ -39,8 +38,8 @@ describe('first packet over nftables', { skip }, () => {
   })
 })
 
-describe('first packet over nftables with nothing held', { skip }, () => {
-  it('is lost for over half of 200 new names when the writer is 30 ms behind', async (t) => {
+describe('first packet over nftables without a hold', { skip }, () => {
+  it('is lost for over half of 200 new names when the writer is 30 ms late', async (t) => {
     const run = new Run()
     try {
       await run.start({ writer: { stalledMs: [30], isHeld: false } })

@@ -1,5 +1,5 @@
-// Everything that somebody else can do to the table of a running daemon is found and undone, counted in status and metrics and
-// told in the log, while names go on being asked and answered. Times are printed. NAMEGATE_FOREIGN=100000 learns so many addresses.
+// Another program changes the table of a running daemon in every possible way. The daemon finds and undoes each change, counts it in status
+// and metrics and logs it, while names are asked and answered. Times are printed. NAMEGATE_FOREIGN=100000 learns that many addresses.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -21,10 +21,10 @@ const COUNT = Number(process.env['NAMEGATE_FOREIGN'] ?? 5000)
 /** Names that one process asks. */
 const PART = 5000
 const LIMIT_MS = 30_000
-/** Between two looks: each is a process, which takes time from the daemon that repairs. */
+/** The pause between two looks. Each look is a process, which takes time from the daemon. */
 const LOOK_MS = 50
 const RATE = 50
-/** A query that a change itself drops, as one of the sources does, is asked again. */
+/** A query that a change drops, such as one of the sources, is asked again. */
 const RETRY_MS = 1000
 const REPAIRED = 'namegate_datapath_repaired_entries_total'
 const ENDPOINT =
@@ -42,7 +42,7 @@ spec:
 `
 
 describe(
-  'a daemon whose nftables table somebody else changes',
+  'a daemon whose nftables table another program changes',
   {
     skip,
     timeout: COUNT > PART ? 1_200_000 : 280_000,
@@ -78,7 +78,7 @@ dns: { hold: { limit: 10s } }`,
         const asker = startHelperNow(pod.host, 'burst-asker.ts', args)
         assert.ok((await asker.ended(120_000))?.stdout.includes(`answered ${args[2]}`))
       }
-      // One after the other, as the name server gives them; none of these expires here.
+      // Consecutive addresses, as the name server gives them. None expires during the test.
       const learned = Array.from({ length: 8 }, (_, i) => `100.64.0.${i + 10}`)
       table = new ForeignTable(lab.node, learned)
     })
@@ -94,7 +94,7 @@ dns: { hold: { limit: 10s } }`,
       return readExposition(stdout).samples.get(REPAIRED) ?? NaN
     }
 
-    /** What a change is about, as it reads now. */
+    /** The present text of what a change affects. */
     async function seen({ key, object }: ForeignChange): Promise<string> {
       if (key !== undefined) return await table.get('exact4', await key(table))
       if (object !== undefined) return (await table.elements(object)).join('\n')
@@ -110,7 +110,7 @@ dns: { hold: { limit: 10s } }`,
       return performance.now() - from
     }
 
-    /** Names are asked as long as `run` goes on; every one is answered. */
+    /** Asks names while `run` runs. Every name is answered. */
     async function asked(context: TestContext, run: () => Promise<void>): Promise<void> {
       let isOver = false
       const results: LoadResult[] = []
@@ -139,7 +139,7 @@ dns: { hold: { limit: 10s } }`,
       assert.equal(code, 0, `${stdout}${stderr}`)
     }
 
-    it('undoes every change of every set, chain and rule, counts it and tells it', async (context) => {
+    it('undoes every change of every set, chain and rule, counts it and logs it', async (context) => {
       await asked(context, async () => {
         const slow: string[] = []
         let slowest = 0
@@ -166,7 +166,7 @@ dns: { hold: { limit: 10s } }`,
       assert.equal(datapath.repaired, await repaired())
     })
 
-    it('goes on answering while two others change the table again and again, and ends right', async (context) => {
+    it('answers while two programs change the table again and again, and ends with the right table', async (context) => {
       const loops = [
         'add element inet namegate exact4 { 0x0 . 203.0.113.9 : 0x0 . 0x1000000 . 0x0 . 0x9 }',
         `delete element inet namegate exact4 { ${table.learned(4)} }`,

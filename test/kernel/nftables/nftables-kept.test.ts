@@ -1,5 +1,5 @@
-// The nftables datapath started again over the table that it wrote: nothing is written, so no packet meets a change. Whatever else
-// stands there is replaced.
+// The nftables datapath starts again over the table that it wrote. It writes nothing, so no packet meets a change. It replaces any other
+// table.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -15,10 +15,10 @@ const denied = frame({ source: POD_4, target: '203.0.113.9' }, to443)
 const ENTRY = policy({ identity: LEARNED, protocol: 6, port: 443 })
 const OTHER_ENTRY = policy({ identity: LEARNED, protocol: 17, port: 53 })
 
-/** To hear of drops: not a change of any table. */
+/** The length of the message that subscribes to drops, which changes no table. */
 const BIND_OCTETS = 48
 
-/** Another one for every table that is made. */
+/** The handle of the table. Each new table has another one. */
 function handle(): string {
   const args = ['-a', 'list', 'table', 'inet', 'namegate']
   const listed = execFileSync('nft', args, { encoding: 'utf8' })
@@ -26,7 +26,7 @@ function handle(): string {
 }
 
 describe('nftables start', { skip: nftablesMaker.unavailable ?? false }, () => {
-  test('writes nothing over the table that it wrote, and goes on from there', () => {
+  test('writes nothing over the table that it wrote, and continues from there', () => {
     const netlink = loadNetlink()
     let written = 0
     const counted = {
@@ -59,7 +59,7 @@ describe('nftables start', { skip: nftablesMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('replaces a table that somebody else changed', () => {
+  test('replaces a table that another program changed', () => {
     const rows: readonly (readonly [change: string, isReplaced: boolean])[] = [
       ['add table inet others', false],
       ['delete table inet others', false],

@@ -1,5 +1,5 @@
-// When the kernel's reports of changes of others are lost, everything in it is looked at: what others changed is found, and
-// nothing of what was written meanwhile is taken for that.
+// When the kernel drops reports of changes, namegate compares the whole table. It finds what other programs changed, and takes none of its
+// own writes for such a change.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -27,7 +27,7 @@ const allowed = frame({ source: POD_4, target: PEER_4 }, to443)
 const denied = frame({ source: POD_4, target: OTHER_4 }, to443)
 const EXACT = `0x0 . ${PEER_4}`
 
-/** Forgets what the kernel tells and says that it was lost, once for each `lose`. */
+/** Drops the kernel's reports and returns that they were lost, once for each `lose`. */
 class Losing {
   readonly addon: NetlinkAddon
   #isLost = false
@@ -83,7 +83,7 @@ function addresses(first: number, count: number, isThere = true): PrefixBatch {
   return batch
 }
 
-/** Runs with addresses in the kernel, and gives what was told to be put right. */
+/** Runs with addresses in the kernel. Passes the list of repairs that were reported. */
 async function withTold(
   run: (bench: NftablesBench, losing: Losing, told: RepairedEntry[]) => Promise<void>,
 ): Promise<void> {
@@ -110,7 +110,7 @@ async function until(isSo: () => boolean, each: () => void): Promise<void> {
 }
 
 describe(
-  'nftables changes of which the reports were lost',
+  'nftables changes whose reports were lost',
   { skip: nftablesMaker.unavailable ?? false },
   () => {
     for (const [what, script] of CHANGES) {
@@ -132,7 +132,7 @@ describe(
           datapath.finishCommit()
           assert.equal(bench.judge(POD, 'from', allowed), 'pass')
           assert.equal(bench.judge(POD, 'from', denied), 'drop')
-          // What was found is told once a second.
+          // Repairs are reported once a second.
           await sleep(1000)
           datapath.hooks.refresh()
           const walks = datapath.repair.walks()
@@ -143,12 +143,12 @@ describe(
             () => void datapath.hooks.refresh(),
           )
           datapath.hooks.refresh()
-          assert.deepEqual(told, [], 'nothing is left to be found')
+          assert.deepEqual(told, [], 'nothing is left to find')
         })
       })
     }
 
-    test('refresh takes nothing that is written meanwhile for a change of others', async () => {
+    test('refresh takes none of its own writes for a change of others', async () => {
       await withTold(async ({ datapath }, losing, told) => {
         const first = ADDRESSES
         let written = 0

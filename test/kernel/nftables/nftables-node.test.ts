@@ -1,5 +1,5 @@
-// A node whose datapath is nftables, with the real daemon and commands: names that are asked are reached at once, what policy revokes is
-// cut while it runs, enforcement outlives the daemon, and the mode is set while the daemon hangs.
+// A node with the nftables datapath and the real daemon and commands. Asked names are reachable at once, a revoked flow is cut while it
+// runs, enforcement outlives the daemon, and the mode can be set while the daemon hangs.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -76,7 +76,7 @@ describe('a node over nftables', { skip }, () => {
     return await Talk.open(pod.host, address, PORT)
   }
 
-  /** Whether a connection comes to be, within less than a lost SYN is sent again. */
+  /** True if a connection opens before TCP would send a lost SYN again. */
   async function reaches(address: string): Promise<boolean> {
     const pod = lab.pods[0]
     assert.ok(pod)
@@ -91,7 +91,7 @@ describe('a node over nftables', { skip }, () => {
     return stdout
   }
 
-  it('lets what was asked pass, and nothing else', async () => {
+  it('lets asked addresses pass, and nothing else', async () => {
     assert.equal(await reaches(SHOP.address4), false, 'not asked yet')
     await ask()
     assert.deepEqual([await reaches(SHOP.address4), await reaches(DENIED)], [true, false])
@@ -99,7 +99,7 @@ describe('a node over nftables', { skip }, () => {
     assert.equal(code, 0, stdout)
   })
 
-  it('cuts a running flow that policy revokes, and lets it go on when it may again', async () => {
+  it('cuts a running flow that policy revokes, and lets it continue when policy allows it again', async () => {
     await ask()
     const talk = await open(SHOP.address4)
     namegate.writePolicies(mkPolicy('*.other.test'))
@@ -111,16 +111,16 @@ describe('a node over nftables', { skip }, () => {
     await talk.stop()
   })
 
-  it('writes again what somebody took out of the table', async () => {
+  it('restores what another program removed from the table', async () => {
     await ask()
     await nft('flush', 'map', 'inet', 'namegate', 'exact4')
-    await until('the address is there again', async () =>
+    await until('the address is in the table again', async () =>
       (await nft('list', 'map', 'inet', 'namegate', 'exact4')).includes(SHOP.address4),
     )
     assert.equal(await reaches(SHOP.address4), true)
   })
 
-  it('goes on enforcing without the daemon, and is taken over by the next one', async () => {
+  it('continues to enforce without the daemon, and the next daemon takes it over', async () => {
     await ask()
     const talk = await open(SHOP.address4)
     await namegate.kill()
@@ -134,7 +134,7 @@ describe('a node over nftables', { skip }, () => {
     assert.equal(await reaches(DENIED), false)
   })
 
-  it('mode bypass opens while the daemon is stopped, and detach takes everything away', async () => {
+  it('mode bypass opens while the daemon is stopped, and detach removes everything', async () => {
     namegate.daemon.kill('SIGSTOP')
     const bypass = await namegate.run('datapath', 'mode', 'bypass')
     assert.equal(bypass.code, 0, bypass.stderr)

@@ -1,5 +1,5 @@
-// The nftables datapath when its table is changed or taken away by others, when the kernel refuses, and when the mode is set
-// without the daemon.
+// The nftables datapath when other programs change or remove its table, when the kernel refuses a batch, and when the mode is set without
+// the daemon.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -36,7 +36,7 @@ function nft(...args: readonly string[]): string {
   return execFileSync('nft', [...args], { encoding: 'utf8' })
 }
 
-/** A bench whose clock is moved by the test. */
+/** A bench whose clock the test moves. */
 function withClock(run: (bench: NftablesBench, look: () => void) => void): void {
   const clock = new FakeClock()
   const bench = makeNftablesBench({}, { clock })
@@ -54,7 +54,7 @@ function withClock(run: (bench: NftablesBench, look: () => void) => void): void 
   }
 }
 
-/** A batch about a table that is not there: the kernel refuses it. */
+/** A batch about a missing table. The kernel refuses it. */
 function strangersBatch(): Message {
   const message = new Message()
   message.beginBatch()
@@ -70,7 +70,7 @@ function repairsOf({ datapath }: NftablesBench): number {
 }
 
 describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
-  test('drops what no map has an answer for, as when another deletes what a map says of every other key', () => {
+  test('drops packets for which a map has no value, as when another program deletes the default of a map', () => {
     const bench = makeNftablesBench()
     try {
       settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
@@ -86,7 +86,7 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('refresh writes the table again when somebody took it away or changed it, and not for tables of others', () => {
+  test('refresh writes the table again after another program removed or changed it, and not for tables of others', () => {
     withClock((bench, look) => {
       const rows: readonly (readonly [change: string, repaired: boolean])[] = [
         ['delete table inet namegate', true],
@@ -113,7 +113,7 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     })
   })
 
-  test('commit over a table that somebody took away writes all of it, and is no failure', () => {
+  test('commit over a removed table writes all of it, and is no failure', () => {
     withClock((bench) => {
       nft('delete', 'table', 'inet', 'namegate')
       const upserts = batch([['192.0.2.7/32', LEARNED, WORLD_4]])
@@ -124,7 +124,7 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     })
   })
 
-  test('commit that the kernel refuses twice names every entry, leaves nothing of it, and the next one heals', () => {
+  test('commit that the kernel refuses twice names every entry and leaves none, and the next commit succeeds', () => {
     const netlink = loadNetlink()
     let isRefused = false
     const bench = makeNftablesBench(
@@ -169,7 +169,7 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('start and commit split what is too long for one batch', () => {
+  test('start and commit split a batch that is too long', () => {
     const netlink = loadNetlink()
     const room = 320_000
     const sent: number[] = []
@@ -223,7 +223,7 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     })
   })
 
-  test('the table can be listed by nft, elements included', () => {
+  test('nft can list the table with its elements', () => {
     withClock(() => {
       const listed = nft('list', 'table', 'inet', 'namegate')
       assert.ok(listed.includes(`comment "layout ${LAYOUT}"`))

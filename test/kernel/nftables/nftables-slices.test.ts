@@ -1,5 +1,5 @@
-// Everything in force read back while the event loop goes on: a thread has the kernel list long sets, a step takes one part of
-// them, and commits and questions about the table go on in between.
+// The datapath reads back everything in force while the event loop runs. A thread has the kernel list long sets, a step reads one part of
+// them, and commits and questions about the table run in between.
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -30,7 +30,7 @@ function textsOf({ prefixes }: DatapathDump): readonly string[] {
   return Array.from({ length: prefixes.count }, (_, i) => prefixes.format(i)).toSorted()
 }
 
-/** Open descriptors of this process: each listing has a socket of its own. */
+/** Open descriptors of this process. Each listing has its own socket. */
 function held(): number {
   return readdirSync('/proc/self/fd').length
 }
@@ -48,7 +48,7 @@ describe('NftablesDatapath with many addresses', { skip, timeout: 60_000 }, () =
   })
   after(() => datapath.stop({ leaveEnforcing: false }))
 
-  /** The kernel makes a set's table larger in the background; a listing meanwhile can have an element twice or not. */
+  /** The kernel enlarges a set's table in the background. Meanwhile a listing can have an element twice or miss it. */
   async function settled(): Promise<void> {
     for (
       let alike = 0;
@@ -83,16 +83,16 @@ describe('NftablesDatapath with many addresses', { skip, timeout: 60_000 }, () =
     }
   }
 
-  it('dumpInSlices gives what dump gives, in many steps', () => {
+  it('dumpInSlices returns the same as dump, in many steps', () => {
     let count = 0
     const dump = readOn(datapath.dumpInSlices(), (steps) => (count = steps))
     assert.deepEqual(textsOf(dump), textsOf(datapath.dump()))
     assert.equal(dump.prefixes.count, COUNT)
-    // An element takes some 44 octets, a step one part of at most 64 KiB; each part is received, then read.
+    // An element takes some 44 octets, and a step handles one part of at most 64 KiB. Each part is received, then read.
     assert.ok(count > (2 * COUNT * 44) / 65_536, `${count} steps`)
   })
 
-  it('dumpInSlices lets commits and questions through between two steps', () => {
+  it('dumpInSlices lets commits and questions run between two steps', () => {
     let committed = 0
     const dump = readOn(datapath.dumpInSlices(), (steps) => {
       if (steps % 4 !== 0 || committed === 10) return
@@ -102,11 +102,11 @@ describe('NftablesDatapath with many addresses', { skip, timeout: 60_000 }, () =
     assert.ok(committed > 1, `${committed} commits`)
     const texts = new Set(textsOf(dump))
     const missing = textsOf(datapath.dump()).filter((text) => !texts.has(text))
-    // The listing was made again after the last of them, so only what came to sets that were read already is not in it.
+    // The last commit began the listing again, so only later additions to sets that were read before are missing.
     assert.ok(missing.length <= committed, `${missing.length} missing, ${committed} commits`)
   })
 
-  it('dumpInSlices that nobody reads to its end leaves nothing behind', () => {
+  it('dumpInSlices that is not read to its end leaves nothing open', () => {
     const before = held()
     for (const steps of [0, 1, 2, 3, 5, 8]) {
       const reading = datapath.dumpInSlices()

@@ -1,5 +1,5 @@
-// A writer of nftables that is stalled before every commit: answers that need it wait and no first packet is lost, answers that
-// do not need it are not delayed, and one that waits too long ends as `dns.hold.on-limit` says, counted.
+// The nftables writer stalls before every commit. Answers that need the commit wait, and no first packet is lost. Other answers are not
+// delayed. An answer that waits too long ends as `dns.hold.on-limit` sets, and is counted.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -26,7 +26,7 @@ describe('first packet over nftables with a stalled writer', { skip }, () => {
   after(async () => await run.close())
 
   for (const [stalledMs, names] of STALLS) {
-    it(`is not lost, and nobody else waits: ${stalledMs} ms`, async (t) => {
+    it(`is not lost, and other answers do not wait: ${stalledMs} ms`, async (t) => {
       const { daemon } = run.namegate
       if (stalledMs !== STALLS[0][0]) daemon.kill('SIGUSR2')
       await daemon.untilOutput(new RegExp(`^stalled ${stalledMs}$`, 'm'))
@@ -47,7 +47,7 @@ describe('first packet over nftables with a stalled writer', { skip }, () => {
     })
   }
 
-  it('holds each new answer once and gives up none', async () => {
+  it('holds each new answer once, and none to the limit', async () => {
     const { held, overdue, heldOut } = await run.counters()
     assert.deepEqual({ held, overdue, heldOut }, { held: asked, overdue: 0, heldOut: 0 })
   })

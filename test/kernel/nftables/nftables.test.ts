@@ -1,4 +1,4 @@
-// The nftables datapath beyond the contract, over real rules: interfaces are made again, closed, or the workload's own, and a start
+// The nftables datapath over real rules, beyond the contract: interfaces that are made again, fenced, or the workload's own, and a start
 // without the privilege.
 
 import assert from 'node:assert/strict'
@@ -33,7 +33,7 @@ const OTHER_4 = '203.0.113.9'
 const to443 = tcp({ from: 40000, to: 443 }, SYN)
 
 describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () => {
-  test('commit tells its end from the event loop, never inside the call', async () => {
+  test('commit reports its end from the event loop, never inside the call', async () => {
     const bench = makeNftablesBench()
     const alive = setInterval(() => undefined, 1000)
     try {
@@ -60,7 +60,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     }
   })
 
-  test('an interface that is made again may do DNS only, until another generation is upserted', () => {
+  test('an interface that is made again can only do DNS until another generation is upserted', () => {
     withBench(nftablesMaker, {}, (bench) => {
       assert.ok(bench.datapath instanceof NftablesDatapath)
       execFileSync('ip', ['link', 'add', 'late0', 'type', 'veth', 'peer', 'late1'])
@@ -86,7 +86,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     })
   })
 
-  test('fence leaves interfaces that match and belong to no endpoint DNS alone, not in another’s name', () => {
+  test('fence allows only DNS on interfaces that match and belong to no endpoint, and not from the address of an endpoint', () => {
     const bench = makeNftablesBench()
     try {
       const { datapath } = bench
@@ -102,7 +102,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
       const query = udp({ from: 40000, to: 53 })
       const rows: readonly (readonly ['pass' | 'drop', string, string, Segment, string])[] = [
         ['pass', '10.0.1.7', '10.0.1.1', query, 'DNS to a listener'],
-        ['drop', '10.0.1.7', PEER_4, query, 'DNS to another'],
+        ['drop', '10.0.1.7', PEER_4, query, 'DNS to another server'],
         ['drop', '10.0.1.7', PEER_4, to443, 'anything else'],
         ['drop', POD_4, '10.0.1.1', query, 'the address of an endpoint'],
       ]
@@ -116,7 +116,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     }
   })
 
-  test('start says what is missing to one who has not the privilege', () => {
+  test('start without the privilege names the remedy', () => {
     const source = fileURLToPath(new URL('../../../src', import.meta.url))
     const program = `
       import { NftablesDatapath } from '${source}/datapath/nftables/adapter.ts'
@@ -142,7 +142,7 @@ describe(
   'nftables datapath at an own interface',
   { skip: nftablesMaker.unavailable ?? false },
   () => {
-    test('what a process of the namespace sends is judged, dropped and reported', async () => {
+    test('packets of a process in the namespace are judged, dropped and reported', async () => {
       const bench = makeNftablesBench()
       const socket = createSocket('udp4')
       try {

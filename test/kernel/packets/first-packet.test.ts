@@ -1,6 +1,6 @@
-// The one promise on the real kernel: an answer is released only when its addresses are enforced. A client whose
-// `connect` is the next system call after `recv` asks for names that nobody asked before, and never loses a packet.
-// The same client against commits that come 30 ms late loses nearly all of its first packets: the proof can fail.
+// The one promise on the real kernel: namegate releases an answer only when its addresses are enforced. A client whose `connect` is the
+// next system call after `recv` asks new names, and never loses a packet. With commits that are 30 ms late, the same client loses nearly
+// all of its first packets, so the test can fail.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -24,9 +24,9 @@ const MILLISECOND = 1_000_000
 
 const skip = canUseNamegate() ?? (toolMissing('gcc') ? 'gcc is not installed' : false)
 
-/** Looks into the kernel's map before names are asked. */
+/** Reads the kernel's map before names are asked. */
 class Run extends FirstPacketLab {
-  /** No address is in the map just before. */
+  /** Checks that no address is in the map yet. */
   override async ask(
     family: 4 | 6,
     count: number,
@@ -46,7 +46,7 @@ class Run extends FirstPacketLab {
     return attempts
   }
 
-  /** What the client does for the next names, one system call a line. */
+  /** The client's system calls for the next names, one a line. */
   async trace(count: number): Promise<string[]> {
     const log = join(this.folder, 'trace')
     const args = ['-qq', '-o', log, this.client, ...this.clientArgs(4, count, 0)]

@@ -1,6 +1,5 @@
-// One pod's flows and another's: 300,000 permitted UDP tuples of one pod, as real packets, cost another no answer that it gives late.
-// Over nftables that holds while the kernel's connection tracking, which is one table for all, has room (docs/operations.md).
-// NAMEGATE_SHORT_FLOWS=1000000 makes so many.
+// One pod sends 300,000 allowed UDP tuples as real packets, and another pod loses no late answer. Over nftables this is true while the
+// kernel's connection tracking, one table for all, has room (docs/operations.md). NAMEGATE_SHORT_FLOWS=1000000 sends that many.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -31,7 +30,7 @@ spec:
   endpointSelector: { matchLabels: { app: quiet } }
   egress: [{}]
 `
-/** Takes one question and answers it when it is told to. */
+/** Receives one question, and answers it on a line of input. */
 const SERVER = `
 const socket = require('node:dgram').createSocket('udp4')
 socket.on('message', (_, from) => {
@@ -71,7 +70,7 @@ for (const { title, datapath, skip } of VARIANTS) {
         ),
         ...(datapath === undefined ? {} : { datapath }),
       })
-      // Else the kernel forgets a question after 30 s, on a busy machine before the flows are made.
+      // Otherwise the kernel forgets a question after 30 s, on a busy machine before all flows are made.
       lab.node.sysctl('net.netfilter.nf_conntrack_udp_timeout=180')
       await lab.startNameServer({ names: {} })
       const server = lab.internet.start(program, ['serve', String(FLOW_PORT)])
@@ -87,7 +86,7 @@ for (const { title, datapath, skip } of VARIANTS) {
 
     const count = datapath === undefined ? FLOWS : Math.min(FLOWS, conntrackMax() / 2)
 
-    it('cost each other no late answer, whatever one of them sends', async (t) => {
+    it('lose no late answer, whatever the other pod sends', async (t) => {
       const [busy, quiet] = lab.pods
       assert.ok(busy !== undefined && quiet !== undefined)
       const server = quiet.host.start(process.execPath, ['-e', SERVER])
@@ -104,7 +103,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       await Promise.all([server.stop(), client.stop()])
       if (datapath !== undefined) return
       const { stdout: status } = await namegate.run('status')
-      assert.match(status, /connections-per-endpoint/, 'the pod that sends is at its bound')
+      assert.match(status, /connections-per-endpoint/, 'the sending pod is at its bound')
     })
   })
 }

@@ -1,5 +1,5 @@
-// What is recorded of packets, over eBPF and over nftables: the time at which a packet passed, and the names that its peer had then.
-// Records are read up to a second later. A name that is resolved meanwhile was not contacted, and no policy is suggested for it.
+// Records of packets over eBPF and nftables: the time at which a packet passed, and the names that its peer had then. The daemon reads
+// records up to a second later. A name that is resolved meanwhile was not contacted, and `policy suggest` suggests nothing for it.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { http } from '../../support/nodes/admin.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 
-/** Two names lead to each address: one that is contacted, and one that is resolved right after that. */
+/** Two names lead to each address. The client contacts one, and then resolves the other. */
 const ADDRESSES = ['198.18.40.1', '198.18.40.2', '198.18.40.3', '198.18.40.4', '198.18.40.5']
 const contacted = (i: number): string => `contacted${i}.shop.test`
 const resolved = (i: number): string => `resolved${i}.other.test`
@@ -21,7 +21,7 @@ const NAMES = Object.fromEntries(
     [resolved(i), [address]],
   ]),
 )
-/** Connects under the first name, resolves the second, and goes on with the connection. */
+/** Connects under the first name, resolves the second, and continues the connection. */
 const PROGRAM = `
 dig +short @$1 $2 > /dev/null
 exec 3<>/dev/tcp/$4/80
@@ -88,10 +88,10 @@ for (const { title, datapath, skip } of VARIANTS) {
       )
     }
 
-    it('have the names of the time at which the flow began, so that only what was contacted is suggested', async () => {
+    it('have the names from the time at which the flow began, so suggest lists only contacted names', async () => {
       const pod = lab.pods[0]!
       for (const [i, address] of ADDRESSES.entries()) {
-        // The beat that reads records finds none, so the next look is a second away.
+        // The next read finds no records, so the read after it is a second away.
         await sleep(1100)
         const args = ['-c', PROGRAM, 'pod', pod.gateway4, contacted(i), resolved(i), address]
         const { code, stderr } = await pod.host.run('bash', args)

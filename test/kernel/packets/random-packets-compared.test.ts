@@ -1,5 +1,5 @@
-// The same random packets judged by the three datapaths: memory and eBPF agree on each, and so does nftables but where the list
-// below says why not (docs/decisions/0022-…).
+// The three datapaths judge the same random packets. memory and eBPF agree on each packet. nftables agrees except for the reasons in the
+// list below (docs/decisions/0022-…).
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -35,35 +35,35 @@ type Verdict = 'pass' | 'drop' | 'refused'
 
 interface Difference {
   readonly reason: string
-  /** What nftables says where the others say the opposite. */
+  /** The verdict of nftables, the opposite of the others. */
   readonly says: 'pass' | 'drop'
   readonly fits: (frame: Uint8Array) => boolean
 }
 
-/** Why the verdict of nftables on a packet may be another. */
+/** Reasons why the verdict of nftables can differ. */
 const DIFFERENCES: readonly Difference[] = [
   {
-    reason: 'a frame for another station comes to no rule',
+    reason: 'no rule sees a frame for another station',
     says: 'drop',
     fits: (frame) => !HERE.every((octet, i) => frame[i] === octet),
   },
   {
-    reason: 'a tagged frame comes in by a VLAN interface, which is another one',
+    reason: 'a tagged frame arrives at a VLAN interface, which is another interface',
     says: 'drop',
     fits: isTagged,
   },
   {
-    reason: 'a tag of VLAN 0 is taken off before the rules, which redirect the DNS in it',
+    reason: 'the kernel removes a tag of VLAN 0 before the rules, which redirect the DNS in it',
     says: 'pass',
     fits: (frame) => isTagged(frame) && word(frame, 14) % 4096 === 0 && isQuery(frame),
   },
   {
-    reason: 'fragments come to the rules when they are whole',
+    reason: 'the kernel reassembles fragments before the rules',
     says: 'drop',
     fits: (frame) => fragmentOf(frame) !== undefined,
   },
   {
-    reason: 'the last one of the fragments brings the others with it',
+    reason: 'the last fragment brings the others with it',
     says: 'pass',
     fits: (frame) => (fragmentOf(frame) ?? 0) !== 0,
   },
@@ -74,18 +74,18 @@ const DIFFERENCES: readonly Difference[] = [
     fits: (frame) => fragmentOf(frame) === 0 && isQuery(frame),
   },
   {
-    reason: 'a route is found behind an authentication header, too',
+    reason: 'nftables finds a routing header behind an authentication header, too',
     says: 'drop',
     fits: isHiddenRoute,
   },
   {
-    reason: 'an authentication header must be there',
+    reason: 'an authentication header must be complete',
     says: 'drop',
     fits: (frame) =>
       headersOf(frame).some(([type, at]) => type === 51 && at + 8 > networkOf(frame).length),
   },
   {
-    reason: 'what has no ports may end behind the packet where every protocol may pass',
+    reason: 'a protocol without ports may be cut short where every protocol passes',
     says: 'pass',
     fits: (frame) => readFrame(frame).kind === 'malformed' && isOpen(frame),
   },
@@ -99,7 +99,7 @@ const DIFFERENCES: readonly Difference[] = [
     },
   },
   {
-    reason: 'the kernel refuses hop-by-hop options that it does not know before any rule',
+    reason: 'the kernel refuses unknown hop-by-hop options before any rule',
     says: 'drop',
     fits: (frame) => networkOf(frame)[0]! >> 4 === 6 && networkOf(frame)[6] === 0,
   },
@@ -130,13 +130,13 @@ describe('random packets judged by three datapaths', { skip }, () => {
   })
 })
 
-/** Up to where an IPv6 packet says that it ends. */
+/** The frame up to the end that its IPv6 header gives. */
 function networkOf(frame: Uint8Array): Uint8Array {
   const packet = frame.subarray(isTagged(frame) ? 18 : 14)
   return packet[0]! >> 4 === 4 ? packet : packet.subarray(0, 40 + word(packet, 4))
 }
 
-/** Where extension headers stand, by their type, as the kernel finds them behind an authentication header, too. */
+/** The offsets of extension headers by type, also behind an authentication header, as the kernel finds them. */
 function headersOf(frame: Uint8Array): readonly (readonly [type: number, at: number])[] {
   const packet = networkOf(frame)
   const found: (readonly [number, number])[] = []
@@ -152,7 +152,7 @@ function headersOf(frame: Uint8Array): readonly (readonly [type: number, at: num
   return found
 }
 
-/** Offset and flag of a fragment, of one that is whole 0; undefined of what is none. */
+/** The offset and flag of a fragment, 0 for a complete packet in one fragment, or undefined. */
 function fragmentOf(frame: Uint8Array): number | undefined {
   const packet = networkOf(frame)
   if (packet[0]! >> 4 === 4) return word(packet, 6) & 0x3fff || undefined
@@ -170,7 +170,7 @@ function isOpen(frame: Uint8Array): boolean {
   return Buffer.from(networkOf(frame).subarray(24, 40)).toString('hex') === OPEN_6
 }
 
-/** Whether memory thinks that it goes to port 53. */
+/** True if memory takes the frame for a query to port 53. */
 function isQuery(frame: Uint8Array): boolean {
   const read = readFrame(frame)
   return read.kind === 'ip' && read.packet.targetPort === 53
@@ -200,7 +200,7 @@ function verdictsOf(maker: BenchMaker, frames: readonly Uint8Array[]): readonly 
   }
 }
 
-/** `refused`: BPF_PROG_TEST_RUN takes no frame that is shorter than the header that its type promises. */
+/** Returns `refused` if BPF_PROG_TEST_RUN refuses the frame, because it is shorter than the header of its type. */
 function verdictOf(judge: () => 'pass' | 'drop'): Verdict {
   try {
     return judge()

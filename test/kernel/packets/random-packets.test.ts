@@ -1,5 +1,5 @@
-// Random packets through the real pair of programs and rules: of what an endpoint sends, nothing leaves that policy denies,
-// and no DNS leaves as it was sent where it is redirected, with a listener and without one.
+// Random packets through the real pair of programs and rules. Nothing that policy denies leaves an endpoint. Where DNS is redirected, no
+// DNS packet leaves unchanged, with a listener and without one.
 //
 // NAMEGATE_PACKETS says how many, over all cases (10,000,000 take some minutes); NAMEGATE_SEED which.
 
@@ -21,7 +21,7 @@ const CASES: readonly (readonly [PacketCase, share: number, counter: string])[] 
   [{ datapath: 'ebpf', mode: 'tproxy', place: 'bridge' }, 2, 'verdict_intercepted'],
   [{ datapath: 'ebpf', mode: 'explicit', place: 'veth' }, 2, 'verdict_listener'],
   [{ datapath: 'ebpf', mode: 'redirect', place: 'inside' }, 2, 'drop_policy'],
-  // Rules that redirect what comes in by an interface do nothing to what goes out by it.
+  // Rules for packets that arrive at an interface do not affect packets that leave by it.
   [{ datapath: 'ebpf', mode: 'tproxy', place: 'inside' }, 1, 'drop_policy'],
   [{ datapath: 'nftables', mode: 'tproxy', place: 'inside' }, 1, 'drop_policy'],
   [{ datapath: 'ebpf', mode: 'redirect', place: 'cgroup' }, 2, 'verdict_listener'],
@@ -44,7 +44,7 @@ describe('random packets', { skip, concurrency: false }, () => {
 
   for (const [kind, share, counter] of CASES) {
     const { datapath, mode, place } = kind
-    it(`leave only where policy says: ${datapath}, ${mode}, ${place}`, async (t) => {
+    it(`leave only where policy allows: ${datapath}, ${mode}, ${place}`, async (t) => {
       const count = Math.ceil((PACKETS * share) / SHARES)
       const site = new PacketSite(kind, program)
       await site.start()

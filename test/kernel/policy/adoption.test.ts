@@ -1,5 +1,5 @@
-// Switching enforcement on cuts nothing that runs: what was open before `run` goes on for `adopt-existing`; what
-// begins meanwhile or afterwards, and whoever the daemon is told of later, is judged.
+// Starting enforcement cuts no open connection: what was open before `run` continues for `adopt-existing`. Connections that begin meanwhile
+// or later, and endpoints that the daemon gets later, are under policy.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -14,7 +14,7 @@ import { Probe, startEcho } from '../../support/peers/traffic.ts'
 
 const CONNECTIONS = 1000
 const LATE_CONNECTIONS = 10
-/** Longer than a busy machine takes to start the daemon and to see every connection move twice. */
+/** Longer than a busy machine needs to start the daemon and to move two lines on every connection. */
 const ADOPT_MS = 20_000
 const PORT = 7000
 /** In WEB_4; no policy names it. */
@@ -52,7 +52,7 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
   before(async () => {
     assert.ok(WEB_4.startsWith('198.18.'))
     lab = podLab({ pods: 2 })
-    // The kernel tracks connections where a rule asks for it.
+    // The kernel tracks connections only if a rule needs it.
     const rule =
       'add table inet watch; add chain inet watch passing { type filter hook forward priority 0; }; add rule inet watch passing ct state new accept'
     assert.equal((await lab.node.run('nft', [rule])).code, 0)
@@ -98,7 +98,7 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
       `^endpoint ${Number(row?.['id'])} TCP 10\\.20\\.1\\.2:\\d+ to ${UNNAMED}:${PORT}$`,
     )
     for (const entry of listed) assert.match(String(entry['key']), key)
-    // Listed by conntrack before the first packet was judged, not taken from their segments.
+    // The daemon listed them from conntrack before the first packet, and did not learn them from segments.
     const { stdout } = await lab.node.run('curl', ['-s', 'http://127.0.0.1:9465/metrics'])
     const listedAtStart = readExposition(stdout).samples.get(LISTED)
     assert.equal(listedAtStart, CONNECTIONS)
@@ -109,7 +109,7 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
     await refusesNew(podOf(lab, 0))
   })
 
-  it('spares nothing of an endpoint that it is told of later', async () => {
+  it('spares no connection of an endpoint that is added later', async () => {
     namegate.writeConfig({
       ...options,
       endpoints: [0, 1].map((i) => mkEndpoint(['first', 'late'][i] ?? '', podOf(lab, i))),
@@ -122,7 +122,7 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
     assert.equal(late.all, before, 'no line came back')
   })
 
-  it('ends them when adopt-existing is over, and refuses new ones as before', async () => {
+  it('ends them after adopt-existing, and still refuses new ones', async () => {
     const left = startedAt + ADOPT_MS - performance.now()
     if (left > 0) await sleep(left)
     const drained = async (): Promise<boolean> => {
@@ -134,7 +134,7 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
     await refusesNew(podOf(lab, 0))
   })
 
-  /** Until the programs have dropped so many more packets. */
+  /** Waits until the programs have dropped `count` more packets. */
   async function drops(count: number): Promise<void> {
     const goal = (await namegate.stat('drop_policy')) + count
     const deadline = performance.now() + 15_000

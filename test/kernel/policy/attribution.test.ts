@@ -1,6 +1,6 @@
-// Whose query it is [A24, P12]: a pod that asks under another's address is refused, counted and shown, and teaches
-// nobody; its own queries are served, over the interface it has now, directly or as a port of a bridge. TPROXY alone,
-// without programs or a reverse path filter in front, so that the proxy's own look is what decides.
+// Which endpoint a query belongs to [A24, P12]. A pod that asks from another pod's address is refused, counted and shown, and no endpoint
+// learns. Its own queries are served over its present interface, directly or as a bridge port. TPROXY without programs or a reverse path
+// filter, so the proxy's own check decides.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -23,7 +23,7 @@ spec:
     - toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '*' }] } }]
     - toFQDNs: [{ matchPattern: '*.shop.test' }]
 `
-/** What `intercept up` does, but for its own look at where packets come from. */
+/** The rules of `intercept up` without their own check of the source interface. */
 const RULES = [
   'add table ip plain',
   'add chain ip plain pre { type filter hook prerouting priority -150; }',
@@ -68,7 +68,7 @@ describe('attribution by interface and address', { skip }, () => {
     assert.equal(await mismatches(), 0)
   })
 
-  it('refuses a pod that asks under the address of another, counts it and shows it, and nobody learns', async () => {
+  it('refuses a pod that asks from the address of another, counts and shows it, and learns nothing', async () => {
     const learned = await learnedPairs()
     const { code } = await second.host.run('dig', [
       ...OPTIONS,
@@ -77,7 +77,7 @@ describe('attribution by interface and address', { skip }, () => {
       first.address4,
       'forged.shop.test',
     ])
-    assert.notEqual(code, 0, 'the refusal goes to whose address it is')
+    assert.notEqual(code, 0, 'the owner of the address gets the refusal')
     assert.equal(await mismatches(), 1)
     const flows = await namegate.run('flows', '--verdict', 'interface-mismatch', '-o', 'json')
     assert.match(
@@ -87,8 +87,8 @@ describe('attribution by interface and address', { skip }, () => {
     assert.deepEqual(await learnedPairs(), learned)
   })
 
-  it('serves a pod whose interface became a port of a bridge', async () => {
-    // Where br_netfilter is loaded these rules would see its packets too early; those of the product know that.
+  it('serves a pod whose interface became a bridge port', async () => {
+    // With br_netfilter these rules would see its packets too early. The rules of the product handle that.
     node.sysctl('net.bridge.bridge-nf-call-iptables=0')
     node.ip('link', 'add', 'br0', 'type', 'bridge', 'forward_delay', '0')
     node.ip('link', 'set', 'br0', 'up')
@@ -110,7 +110,7 @@ describe('attribution by interface and address', { skip }, () => {
     return await Promise.all(asked)
   }
 
-  /** Without the times, which are shown by the wall clock and may read a millisecond apart. */
+  /** The names without times, which can differ by a millisecond between two reads. */
   async function learnedPairs(): Promise<unknown> {
     const shown: unknown = await namegate.json('get', 'names')
     return JSON.parse(

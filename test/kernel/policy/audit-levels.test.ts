@@ -1,6 +1,6 @@
-// Audit at its four levels with real packets, over eBPF and over nftables: what an audited policy would deny passes and is
-// recorded with the policy, the names, the endpoint and its labels; what another policy denies does not. Settings made at
-// run time survive a restart and win over the files until they are taken back.
+// Audit at its four levels with real packets, over eBPF and nftables. What only an audited policy denies passes, and is recorded with the
+// policy, the names, the endpoint and its labels. What another policy denies is dropped. Settings made at run time survive a restart, and
+// override the files until they are reset.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const ENDPOINT =
 const DNS = (pattern: string): string =>
   `- toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '${pattern}' }] } }]`
 
-/** Allows the shop alone, and denies a bare address by name. */
+/** Allows only the shop, and denies a bare address by name. */
 const AUDITED = `
 apiVersion: cilium.io/v2
 kind: CiliumNetworkPolicy
@@ -35,7 +35,7 @@ spec:
   egressDeny:
     - toCIDR: [${BARE}/32]
 `
-/** The same, in force. */
+/** The same policy without audit. */
 const STRICT = AUDITED.replace(/, annotations.*}/, ' }').replace('tried', 'strict')
 /** Allows every name, and the bare address. */
 const WIDE = `
@@ -92,7 +92,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       }
     }
 
-    /** The API: a test asks more often than a person, who has the commands. */
+    /** The API, because the test asks often. The commands are for people. */
     async function api(path: string, body?: object): Promise<string> {
       const socket = { socketPath: join(namegate.folder, 'admin.sock') }
       const post = { method: 'POST', body: JSON.stringify(body) }
@@ -117,7 +117,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       })
     }
 
-    /** What the name server's status is for a name. */
+    /** The status of the name server's answer. */
     async function ask(name: string): Promise<string> {
       const pod = lab.pods[0]!
       const { stdout } = await pod.host.run('dig', [
@@ -134,7 +134,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       return (await lab.pods[0]!.host.run('timeout', [seconds, 'bash', '-c', connect])).code === 0
     }
 
-    /** The newest record of a kind about a name or an address, once there is one. */
+    /** Waits for a record of a kind about a name or an address, and returns the newest. */
     async function record(kind: string, field: 'name' | 'peer', value: string): Promise<Fields> {
       let found: Fields | undefined
       await until(`a record of ${value}`, async () => {
@@ -147,7 +147,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       return found ?? {}
     }
 
-    /** `POLICY:LINE` of what denied it, or would have. */
+    /** `POLICY:LINE` of the rules that denied it, or would have. */
     function placesIn(flow: Fields): readonly string[] {
       const rules: unknown = flow['rules']
       assert.ok(Array.isArray(rules))
@@ -156,7 +156,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       )
     }
 
-    it('lets pass and records what an audited policy alone would deny', async () => {
+    it('passes and records what only an audited policy would deny', async () => {
       assert.equal(await ask(OTHER.name), 'NOERROR')
       assert.equal(await reaches(OTHER.address), true)
       const question = await record('audited', 'name', OTHER.name)
@@ -173,14 +173,14 @@ for (const { title, datapath, skip } of VARIANTS) {
       assert.match(String((await endpoint())['reason']), /audit: policies default\/tried$/)
     })
 
-    it('records what an audited deny rule takes out of what another policy allows', async () => {
+    it("records what an audited deny rule would take from another policy's allow rule", async () => {
       await put({ 'tried.yaml': AUDITED, 'wide.yaml': WIDE })
       assert.equal(await reaches(BARE), true)
       const packet = await record('audit', 'peer', BARE)
       assert.deepEqual(placesIn(packet), ['default/tried:11'])
     })
 
-    it('drops what a policy denies that is not audited, whatever an audited one says', async () => {
+    it('drops what a policy without audit denies, whatever an audited policy allows', async () => {
       await put({ 'tried.yaml': AUDITED, 'strict.yaml': STRICT })
       assert.equal(await ask(OTHER.name), 'REFUSED')
       assert.equal(await reaches(OTHER.address, '0.8'), false)
@@ -190,7 +190,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       assert.deepEqual(placesIn(refused), ['default/strict:6'])
     })
 
-    it('goes by what was said at run time of endpoint, selector and node, over a restart, until it is reset', async () => {
+    it('applies run-time settings of endpoint, selector and node, also after a restart, until they are reset', async () => {
       const rows = [
         [{ scope: 'endpoint', name: 'pod1' }, /audit: run time; audit: policies/],
         [{ scope: 'selector', matchLabels: { app: 'shop' } }, /audit: run time, by selector; /],

@@ -1,4 +1,4 @@
-// As a sidecar has it: queries are caught where the clients are; the nftables datapath.
+// Queries of clients are intercepted in their own network namespace, as by a sidecar; the nftables datapath.
 
 import { changeSuite } from '../../support/labs/change-suite.ts'
 

@@ -1,4 +1,4 @@
-// Queries of clients are caught on a node; the eBPF datapath.
+// Queries of clients are intercepted on a node; the eBPF datapath.
 
 import { changeSuite } from '../../support/labs/change-suite.ts'
 

@@ -1,5 +1,5 @@
-// docs/spec/semantics 3, "At the bound", on the kernel: an attacker that chooses its names uses up its identities. What it may not reach it
-// does not reach by a name that it is allowed, with or without a number for it, and its neighbour loses nothing.
+// docs/spec/semantics 3, "At the bound", on the kernel. An attacker that chooses its names uses up its identities. It reaches no denied
+// address by an allowed name, with or without a number for it, and its neighbour loses nothing.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -34,7 +34,7 @@ spec:
 `
 }
 
-/** Every set of letters is another set of selectors; every fourth name leads into what is denied. */
+/** Every set of letters is another set of selectors. Every fourth name leads to a denied address. */
 const ATTACKS = Array.from({ length: 40 }, (_, i) => {
   const name = LETTERS.filter((_letter, bit) => ((i + 1) >> bit) & 1).join('')
   return { name: `${name}.a.test`, address: i % 4 === 3 ? `198.51.100.${i}` : `198.18.60.${i}` }
@@ -91,11 +91,11 @@ for (const kind of ['ebpf', 'nftables'] as const) {
       return limits.find(({ limit }) => limit === name)?.use ?? -1
     }
 
-    it('has used up its own', async () => {
+    it('has used up its own budget', async () => {
       assert.equal(await used(), PER_ENDPOINT)
     })
 
-    it('reaches nothing of what is denied, by no name', async () => {
+    it('reaches no denied address by any name', async () => {
       const answer = await ask(0, INSIDE.name)
       for (const { address } of [INSIDE, ...ATTACKS.filter((_, i) => i % 16 === 3)]) {
         assert.equal(await connects(0, address), false, `${address}; answered: ${answer}`)
@@ -115,9 +115,9 @@ for (const kind of ['ebpf', 'nftables'] as const) {
       assert.equal(await connects(0, EDITED.address), false)
     })
 
-    it('would reach it without the deny', async () => {
+    it('would reach the address without the deny rule', async () => {
       await namegate.run('datapath', 'mode', 'bypass')
-      assert.equal(await connects(0, INSIDE.address), true, 'so the test can fail')
+      assert.equal(await connects(0, INSIDE.address), true, 'bypass opens it, so the test can fail')
     })
   })
 }

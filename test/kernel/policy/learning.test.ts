@@ -1,6 +1,6 @@
-// What a pod learned is its own on the real kernel: with `learning: endpoint` an address that one pod asked for stays
-// closed for another under the same policy until that one asks; with `default-egress: allow-named` a pod without policy
-// reaches what it asked for and no bare address. IPv4 and IPv6; through the end of a pod and a new daemon. [A25]
+// Scopes of learned addresses on the real kernel. With `learning: endpoint`, an address that one pod learned stays closed for another pod
+// under the same policy until that pod asks. With `default-egress: allow-named`, a pod without policy reaches learned addresses and no bare
+// address. IPv4 and IPv6; also after the end of a pod and with a new daemon. [A25]
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -16,7 +16,7 @@ const BANK = { name: 'www.bank.test', addresses: ['198.18.50.1', '2001:db8:80::2
 const UNLEARNED = ['198.18.66.6', '2001:db8:80::66'] as const
 const ZONES = { names: { [SHOP.name]: [...SHOP.addresses], [BANK.name]: [...BANK.addresses] } }
 
-/** Pods: two under one policy, one under none. */
+/** Pods: two under one policy, one without policy. */
 const FIRST = 0
 const SECOND = 1
 const FREE = 2
@@ -89,7 +89,7 @@ class Site {
     assert.deepEqual(await Promise.all(reached), none, `pod${pod + 1} to ${addresses.join(', ')}`)
   }
 
-  /** `ENDPOINT ADDRESS/LENGTH` of the kernel's entries, endpoint 0 for the node's, of the addresses of names. */
+  /** `ENDPOINT ADDRESS/LENGTH` of the kernel's entries for learned addresses. Endpoint 0 is the node's scope. */
   learned(): readonly string[] {
     const { prefixes } = this.namegate.dump()
     const texts: string[] = []
@@ -100,7 +100,7 @@ class Site {
     return texts.sort()
   }
 
-  /** The number under which the kernel knows a pod. */
+  /** The number of a pod in the kernel. */
   idOf(pod: number): number {
     const source = this.lab.pods[pod]!.address4
     const { endpoints } = this.namegate.dump()
@@ -135,7 +135,7 @@ describe('learning in scopes (A25)', { skip }, () => {
     await site.close()
   })
 
-  it('opens for the pod that asked, not for another under the same policy, until it asks too', async () => {
+  it('opens for the pod that asked, and for another under the same policy only when it asks, too', async () => {
     await site.ask(FIRST, SHOP.name)
     await site.reaches(FIRST, SHOP.addresses)
     await site.reachesNone(SECOND, SHOP.addresses)
@@ -144,7 +144,7 @@ describe('learning in scopes (A25)', { skip }, () => {
     await site.reaches(SECOND, SHOP.addresses)
   })
 
-  it('lets a pod without policy reach what it asked for, and no bare address', async () => {
+  it('lets a pod without policy reach learned addresses, and no bare address', async () => {
     await site.reachesNone(FREE, [...SHOP.addresses, ...UNLEARNED])
     await site.ask(FREE, BANK.name)
     await site.reaches(FREE, BANK.addresses)
@@ -152,7 +152,7 @@ describe('learning in scopes (A25)', { skip }, () => {
     await site.reachesNone(FIRST, BANK.addresses)
   })
 
-  it('agrees with itself, and shows whose each entry is', async () => {
+  it('matches the kernel, and shows the scope of each entry', async () => {
     const { code, stdout } = await site.namegate.run('datapath', 'verify')
     assert.equal(code, 0, stdout)
     const rows = (await site.namegate.json('get', 'ipcache')) as {
@@ -164,7 +164,7 @@ describe('learning in scopes (A25)', { skip }, () => {
     assert.deepEqual(owners, new Set(['pod1', 'pod2']))
   })
 
-  it('takes the scope of a pod that went, and nothing else', async () => {
+  it('removes the scope of a removed pod, and nothing else', async () => {
     const [first, second] = [site.idOf(FIRST), site.idOf(SECOND)]
     site.setEndpoints(ENDPOINTS.slice(0, 2))
     const kept = [...entries(first, ...SHOP.addresses), ...entries(second, ...SHOP.addresses)]
@@ -172,7 +172,7 @@ describe('learning in scopes (A25)', { skip }, () => {
     await site.reaches(FIRST, SHOP.addresses)
   })
 
-  it('starts a new daemon that knows what each pod learned, and nothing of one that is gone', async () => {
+  it('gives a new daemon what each pod learned, and nothing of a removed pod', async () => {
     const [first, second] = [site.idOf(FIRST), site.idOf(SECOND)]
     const kept = [...entries(first, ...SHOP.addresses), ...entries(second, ...SHOP.addresses)]
     await site.namegate.stop()

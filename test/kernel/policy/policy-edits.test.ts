@@ -1,7 +1,6 @@
-// Policy files are edited in every way that files are edited, one after the other, under a steady stream of packets: what is
-// allowed before and after an edit loses none, and what no version allows never passes. Each flow is allowed by one policy
-// alone, which each edit gives other words: other selectors, other identities, other entries.
-// NAMEGATE_EDITS=n makes n edits; the suite makes fewer.
+// Policy files are edited in every way, one after the other, under a steady stream of packets. No packet is lost that is allowed before and
+// after an edit, and what no version allows never passes. Each flow is allowed by one policy, and each edit expresses it by other
+// selectors, other identities and other entries. NAMEGATE_EDITS=n makes n edits.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
@@ -19,7 +18,7 @@ const skip = canUseNamegate() ?? false
 
 const EDITS = Number(process.env['NAMEGATE_EDITS'] ?? 45)
 const RATE = 10_000
-/** Source ports of each flow: packets of connections that are known and, at first, of new ones. */
+/** Source ports of each flow: packets of known connections and, at first, of new ones. */
 const SOCKETS = 32
 const NAME = 'www.shop.test'
 const [ALLOWED_4, ALLOWED_6, OTHER_4] = ['198.18.40.1', '2001:db8:80::1', '198.18.41.1']
@@ -28,7 +27,7 @@ const ENDPOINT =
   "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }"
 /** No version of any policy opens it. */
 const CLOSED = 7009
-/** The flow of each file, by how the file is edited. */
+/** The port of each file's flow, by the way in which the file is edited. */
 const FLOWS = {
   'in-place': { address: ALLOWED_4, port: 7001 },
   renamed: { address: ALLOWED_6, port: 7002 },
@@ -46,7 +45,7 @@ const TARGETS: readonly StreamTarget[] = [
   })),
 ]
 
-/** Rules that allow the flow of a port, each in other words than the one before; `edit` makes labels that were never there. */
+/** Rules that allow a port, in another form for each edit. `edit` makes labels that never existed before. */
 function rulesFor(port: number, edit: number): readonly string[] {
   const ports = `toPorts: [{ ports: [{ port: '${port}', protocol: UDP }] }]`
   const versions = [
@@ -129,7 +128,7 @@ describe('policy edits', { skip }, () => {
     for (let edit = 1; edit <= EDITS; edit++) {
       const way = WAYS[edit % WAYS.length] ?? 'in-place'
       write[way](policyText(way, edit))
-      // The three at once: each is one change, and they may settle together.
+      // The three files at once: each is one change, and they can settle together.
       if (edit % WAYS.length === 0 || edit === EDITS) revision = await untilRealized(revision + 1)
     }
     const { seconds, sent, lost, forbidden, passed } = await stream.stop()
@@ -138,7 +137,7 @@ describe('policy edits', { skip }, () => {
       `${EDITS} edits in ${seconds.toFixed(1)} s, ${(sent / seconds).toFixed(0)} packets/s: ${sent} sent, ${lost} lost; ${forbidden} forbidden, ${passed} passed`,
     )
     assert.deepEqual({ lost, passed }, { lost: 0, passed: 0 })
-    assert.equal(drops, forbidden, 'the datapath dropped the forbidden ones and no other')
+    assert.equal(drops, forbidden, 'the datapath dropped exactly the forbidden ones')
     assert.ok(sent > 2000 && forbidden > 200)
   })
 
@@ -148,7 +147,7 @@ describe('policy edits', { skip }, () => {
     return { revision: Number(policyRevision), realized: Number(realizedRevision) }
   }
 
-  /** Until a revision, or a later one, is in force and none is on its way; returns it. */
+  /** Waits until this revision or a later one is in force and no other is pending. Returns it. */
   async function untilRealized(wanted: number): Promise<number> {
     let last = { revision: 0, realized: 0 }
     const isRealized = async (): Promise<boolean> => {

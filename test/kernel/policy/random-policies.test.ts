@@ -1,5 +1,5 @@
-// Random policies (test/support/models/random-policies.ts) judged by the eBPF programs of the kernel, and a check that the check sees an
-// entry that is wrong.
+// Random policies (test/support/models/random-policies.ts) judged by the kernel's eBPF programs. A second test shows that the check notices
+// a wrong entry.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -53,7 +53,7 @@ function placeOf(prefixes: PrefixBatch, prefix: string): Octets {
   }
 }
 
-/** Sets or, without a value, removes an entry of a pinned map with bpftool, past namegate. */
+/** Sets an entry of a pinned map with bpftool, or removes it if there is no value. namegate does not notice. */
 function writeEntry(bench: EbpfBench, map: string, key: Uint8Array, value?: Uint8Array): void {
   const hex = (octets: Uint8Array): string[] => [
     'hex',
@@ -67,13 +67,13 @@ function writeEntry(bench: EbpfBench, map: string, key: Uint8Array, value?: Uint
 
 describe('random policies', { skip: ebpfMaker.unavailable ?? false }, () => {
   for (const [i, defaultEgress] of DEFAULTS.entries()) {
-    test(`are enforced by the kernel as a naive reading says, default-egress ${defaultEgress}`, (t) => {
+    test(`are enforced by the kernel as the naive policy decides, default-egress ${defaultEgress}`, (t) => {
       const share = Math.ceil(POLICIES / DEFAULTS.length)
       t.diagnostic(judgeMany(makeEbpfBench(), SEED + i, defaultEgress, share))
     })
   }
 
-  test('are told apart from a map in which one entry was changed or removed behind their back', () => {
+  test('differ from a map in which another program changed or removed one entry', () => {
     const bench = makeEbpfBench()
     try {
       const run = new KernelNode(bench, new Random(SEED), 'deny')

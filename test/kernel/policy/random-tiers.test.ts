@@ -1,5 +1,6 @@
-// ClusterNetworkPolicies beside other policies, judged by the eBPF programs and by the nftables rules of the kernel: every verdict is what the text
-// of their API says (test/support/models/naive-policy.ts). NAMEGATE_SEED=n begins with that seed, NAMEGATE_POLICIES=n tries so many policies.
+// ClusterNetworkPolicies beside other policies, judged by the kernel's eBPF programs and nftables rules. Every verdict is the one that the
+// text of the API gives (test/support/models/naive-policy.ts). NAMEGATE_SEED=n sets the first seed, NAMEGATE_POLICIES=n the number of
+// policies.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,5 +1,5 @@
-// External resources over the admin socket, with real packets: when PUT has answered, the next packet passes, and when DELETE
-// has answered, the next one does not. By the eBPF programs and by nftables, IPv4 and IPv6, addresses and prefixes.
+// External resources over the admin socket, with real packets: after the response to PUT the next packet passes, and after the response to
+// DELETE the next one is dropped. By the eBPF programs and by nftables, IPv4 and IPv6, addresses and prefixes.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -22,14 +22,14 @@ spec:
   endpointSelector: {}
   egress: [{ toEndpoints: [{ matchLabels: { tier: database } }] }]
 `
-/** What is put, and the address in it that is tried. */
+/** The resource of PUT, and an address in it. */
 const ROWS: readonly (readonly [put: string, tried: string])[] = [
   ['198.18.40.1', '198.18.40.1'],
   ['2001:db8:80::1', '2001:db8:80::1'],
   ['198.18.41.0/24', '198.18.41.9'],
   ['2001:db8:80:7::/64', '2001:db8:80:7::9'],
 ]
-/** Less than a lost SYN takes to be sent again. */
+/** Shorter than TCP's first retransmission of a SYN. */
 const CONNECT_S = '0.8'
 
 const DATAPATHS = [
@@ -81,15 +81,15 @@ for (const { name, skip } of DATAPATHS) {
     }
 
     for (const [put, tried] of ROWS) {
-      it(`opens ${put} when PUT has answered, and closes it when DELETE has`, async () => {
+      it(`opens ${put} after the response to PUT, and closes it after the response to DELETE`, async () => {
         await change('PUT', { addresses: [put], labels: { tier: 'database' } })
-        assert.equal(await reaches(tried), true, 'when PUT has answered')
+        assert.equal(await reaches(tried), true, 'after PUT')
         await change('DELETE')
-        assert.equal(await reaches(tried), false, 'when DELETE has answered')
+        assert.equal(await reaches(tried), false, 'after DELETE')
       })
     }
 
-    it('cuts a connection that is open when its labels are changed, and lets it go on when they are back', async () => {
+    it('cuts an open connection when its labels are changed, and lets it continue when they are restored', async () => {
       const address = ROWS[0]?.[0] ?? ''
       const pod = lab.pods[0]
       assert.ok(pod)
@@ -97,7 +97,7 @@ for (const { name, skip } of DATAPATHS) {
       const talk = await Talk.open(pod.host, address, PORT)
       await change('PUT', { addresses: [address], labels: { tier: 'cache' } })
       await assert.rejects(async () => {
-        // What was under way may still come back.
+        // Packets that were on their way can still arrive.
         for (let i = 0; i < 3; i++) await talk.moves(2, 700)
       })
       await change('PUT', { addresses: [address], labels: { tier: 'database' } })

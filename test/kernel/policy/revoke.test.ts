@@ -1,5 +1,5 @@
-// A policy file is edited while flows run. A flow that is no longer allowed is cut, though its peer goes on sending;
-// allowed again, it goes on; and one that is allowed before and after loses nothing, whatever else changes.
+// A policy file is edited while flows run. A flow that is not allowed any more is cut, although its peer continues to send. When it is
+// allowed again, it continues. A flow that is allowed before and after loses nothing, whatever else changes.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -25,10 +25,10 @@ const FLOWS: readonly (readonly [protocol: SequenceProtocol, address: string])[]
   ['udp', SHOP.address6],
   ['tcp', SHOP.address4],
 ]
-/** From the write of the file to the last packet that comes through; 100 ms of it are for the file to settle. */
+/** From the write of the file to the last packet that arrives. 100 ms of it are for the file to settle. */
 const CUT_MS = 1000
 const STAYS_CUT_MS = 3000
-/** TCP sends again later and later: 0.2, 0.4, 0.8 ... s after the cut began. */
+/** TCP sends again after longer and longer pauses: 0.2, 0.4, 0.8 ... s after the cut. */
 const TCP_RECOVERS_MS = 15_000
 const PACE_MS = 20
 const FAST_PACE_MS = 5
@@ -48,7 +48,7 @@ ${rules.map((rule) => `    - ${rule}\n`).join('')}`
 
 const SHOP_ALLOWED = mkPolicy('shop', ["toFQDNs: [{ matchPattern: '*.shop.test' }]"])
 const SHOP_REVOKED = mkPolicy('shop', ["toFQDNs: [{ matchPattern: '*.other.test' }]"])
-/** The same flows allowed in other words: each gives the addresses other labels, another identity, other entries. */
+/** The same flows allowed by other selectors: each gives the addresses other labels, another identity and other entries. */
 const SHOP_IN_OTHER_WORDS = [
   mkPolicy('shop', [`toFQDNs: [{ matchName: ${SHOP.name} }]`]),
   mkPolicy('shop', ["toFQDNs: [{ matchPattern: '**.test' }, { matchPattern: 'w*.shop.test' }]"]),
@@ -60,7 +60,7 @@ const SHOP_IN_OTHER_WORDS = [
   SHOP_ALLOWED,
 ]
 
-/** So many selectors that have nothing to do with the flows: names of every kind, and prefixes. */
+/** Selectors that have nothing to do with the flows: names of every kind, and prefixes. */
 function mkUnrelated(edit: number): string {
   const rules = Array.from({ length: SELECTORS / 4 }, (_, i) => [
     `toFQDNs: [{ matchName: n${i}.e${edit}.test }, { matchPattern: '*.p${i}.e${edit}.test' }]`,
@@ -86,7 +86,7 @@ describe('policy edit', { skip }, () => {
   before(async () => {
     lab = podLab()
     pod = lab.pods[0]!.host
-    // The peers answer from the addresses they were asked at, which are no interface's own.
+    // The peers answer from the asked addresses, which no interface has.
     lab.internet.sysctl('net.ipv6.ip_nonlocal_bind=1')
     await lab.startNameServer(ZONES)
     namegate = new Namegate(lab, { policies: { 'shop.yaml': SHOP_ALLOWED }, endpoints: [ENDPOINT] })
@@ -121,7 +121,7 @@ describe('policy edit', { skip }, () => {
       )
       assert.ok(last > edited, `${flow.title} was alive at the edit`)
       assert.equal(late, 0, `${flow.title}: last packet ${last - edited} ms after the write`)
-      // TCP stalls in both directions, because nothing is acknowledged; that its peer goes on is shown by UDP.
+      // TCP stalls in both directions, because nothing is acknowledged. UDP shows that the peer continues to send.
       if (flow.title.startsWith('udp')) assert.ok(back > (STAYS_CUT_MS / PACE_MS) * 0.8)
     }
     const opened = unixNow()
@@ -134,7 +134,7 @@ describe('policy edit', { skip }, () => {
     await Promise.all(flows.map(async (flow) => await flow.quiet()))
   })
 
-  it(`loses no packet of flows it keeps while ${SELECTORS} unrelated selectors come and go`, async (t) => {
+  it(`loses no packet of kept flows while ${SELECTORS} unrelated selectors are added and removed`, async (t) => {
     const flows = await open(7001, FAST_PACE_MS)
     const dropped = await namegate.stat('drop_policy')
     let revision = await realized()

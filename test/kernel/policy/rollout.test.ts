@@ -1,6 +1,6 @@
-// The walk of docs/rollout.md on three nodes: a mixed workload is recorded under audit, a policy is suggested from the flows of
-// all three, the workload runs again under it without one audit event, and then it is enforced. The commands are the document's own,
-// read from it and run as they stand.
+// The walk of docs/rollout.md on three nodes. A mixed workload runs under audit, a policy is suggested from the flows of all three nodes,
+// the workload runs again under it without an audit event, and then the policy is enforced. The test reads the commands from the document
+// and runs them unchanged.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -30,7 +30,10 @@ const ZONES = {
 }
 const PORTS = [22, 80, 443, 9418]
 
-/** What a pod does: `NAME TYPE PROTOCOL PORT` asks and connects to what was answered, an address in its place is just reached. */
+/**
+ * The workload of a pod. `NAME TYPE PROTOCOL PORT` asks the name and connects to the answer. An address in place of the name is only
+ * connected.
+ */
 const WORKLOAD: readonly (readonly string[])[] = [
   [
     'api.shop.test A tcp 443',
@@ -53,7 +56,7 @@ const WORKLOAD: readonly (readonly string[])[] = [
     '2001:db8:80::77 - udp 514',
   ],
 ]
-/** Connections of a pass, by node: what an audit tells of. */
+/** Connections of a pass, by node. */
 const CONNECTIONS = [3, 5, 5]
 
 /** Prints a line for each TCP connection that failed, and for each refused question. */
@@ -74,7 +77,6 @@ while read -r name type protocol port; do
   done
 done`
 
-/** The blocks of commands, in order. */
 const BLOCKS = [...readFileSync('docs/rollout.md', 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)].map(
   ([, script = '']) => script,
 )
@@ -95,7 +97,7 @@ describe('rollout', { skip }, () => {
   })
   after(async () => await lab.close())
 
-  /** A block of the document; every command of it must do. */
+  /** Runs a block of the document. Every command must succeed. */
   async function say(block: string | undefined): Promise<string> {
     const { code, stdout, stderr } = await lab.sh(`set -e\n${block ?? 'false'}`)
     assert.equal(code, 0, `${block}${stdout}${stderr}`)
@@ -114,19 +116,19 @@ describe('rollout', { skip }, () => {
     ).stdout
   }
 
-  /** What went wrong on each node. */
+  /** The failures on each node. */
   async function workload(): Promise<readonly string[]> {
     return await Promise.all(lab.nodes.map(async (node, i) => await work(node, WORKLOAD[i] ?? [])))
   }
 
-  /** Lines of `/v1/flows...`: the API, because a test looks more often than a person. */
+  /** Lines of `/v1/flows...`, from the API because the test looks often. */
   async function flows({ namegate }: Node, path: string): Promise<readonly Fields[]> {
     const { text } = await http({ socketPath: join(namegate.folder, 'admin.sock') }, path)
     const lines = text.split('\n').filter((line) => line !== '')
     return lines.map((line): unknown => JSON.parse(line)).filter(isFields)
   }
 
-  /** The kernel's own count of packets that were let pass by audit, or dropped. */
+  /** The kernel's count of packets that audit let pass, or that were dropped. */
   async function counts(name: 'verdict_audit' | 'drop_policy'): Promise<readonly number[]> {
     return await Promise.all(lab.nodes.map(async ({ namegate }) => await namegate.stat(name)))
   }
@@ -138,7 +140,7 @@ describe('rollout', { skip }, () => {
   }
 
   it('records a mixed workload under audit, and lets all of it pass', async () => {
-    assert.deepEqual(MORE, [], 'every block of the document is run below')
+    assert.deepEqual(MORE, [], 'the test runs every block of the document')
     await say(AUDIT)
     assert.deepEqual(await workload(), ['', '', ''])
     await Promise.all(
@@ -153,7 +155,7 @@ describe('rollout', { skip }, () => {
     assert.match(told, /TCP \[2001:db8:80::1\]:443 \(api\.shop\.test\) would be dropped/)
   })
 
-  it('suggests from the flows of three nodes a policy after which nothing is audited', async () => {
+  it('suggests a policy from the flows of three nodes, under which nothing is audited', async () => {
     await say(SUGGEST)
     const text = readFileSync(join(lab.folder, 'shop.yaml'), 'utf8')
     assert.deepEqual(loadPolicies(text, 'shop.yaml').faults, [])
@@ -196,7 +198,7 @@ describe('rollout', { skip }, () => {
     assert.equal(await say(AGAIN), '', 'nothing to suggest')
   })
 
-  it('enforces, denies nothing of the workload, and denies what is not in it', async () => {
+  it('enforces, denies nothing of the workload, and denies everything else', async () => {
     await say(ENFORCE_ONE)
     assert.match(await say(ENFORCE_ALL), /mode: +enforce/)
     const before = await counts('drop_policy')

@@ -1,6 +1,6 @@
-// Explicit mode on the real kernel: a pod that asks any resolver but namegate's listener gets no answer, unless policy
-// opens that port like any other; refusals say why; deny rules cut allowed names off; audit lets pass and tells.
-// One pod for each policy, all at once, and one pod that nobody configured.
+// Explicit mode on the real kernel. A pod that asks another resolver than namegate's listener gets no answer, unless policy opens that port
+// like any other. Refusals name the reason. Deny rules close addresses of allowed names. Audit lets pass and records. There is one pod for
+// each policy, and one pod that is no endpoint.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -27,7 +27,7 @@ const ZONES = {
     [BANK.name]: [BANK.address4, BANK.address6],
   },
 }
-/** Servers in front of which namegate does not stand. */
+/** Servers that namegate does not intercept. */
 const RESOLVERS = [OTHER_DNS_4, DNS_4, DNS_6] as const
 const TRANSPORTS = ['+notcp', '+tcp'] as const
 
@@ -35,14 +35,14 @@ const DNS_PORT = "ports: [{ port: '53', protocol: ANY }]"
 const ASK_SHOP = `{ toPorts: [{ ${DNS_PORT}, rules: { dns: [{ matchPattern: '*.shop.test' }] } }] }`
 const SHOP_RULE = "{ toFQDNs: [{ matchPattern: '*.shop.test' }] }"
 
-/** Pods by the policy that they have. */
+/** Pods by their policy. */
 const NAMED = 0
 const WORLD_WITH_DNS = 1
 const WORLD_PLAIN = 2
 const DENIED = 3
 const AUDITED = 4
 const UNKNOWN = 5
-/** Packet events are read at least so often, with time for a busy machine. */
+/** Packet events are read at least this often, with time for a busy machine. */
 const EVENTS_MS = 2500
 
 const EGRESS = [
@@ -71,7 +71,7 @@ function mkEndpoint(number: number): string {
   return `{ name: pod${number}, addresses: ${addresses}, labels: { app: pod${number} }, interface: lxc${number + 1}${audit} }`
 }
 
-/** What dig makes of a question: the status of the answer, its extended error, its data; or no answer at all. */
+/** The status of dig's answer, its extended error and its data, or no answer. */
 interface Dug {
   readonly status: string
   readonly ede: number | undefined
@@ -101,7 +101,7 @@ async function connects(host: Host, address: string): Promise<boolean> {
   return code === 0
 }
 
-/** Every resolver over every transport, at once: `ADDRESS +tcp` -> status. */
+/** Asks every resolver at once, over every transport: `ADDRESS +tcp` -> status. */
 async function askResolvers(host: Host): Promise<Readonly<Record<string, string>>> {
   const cases = RESOLVERS.flatMap((server) =>
     TRANSPORTS.map((transport) => ({ server, transport })),
@@ -133,7 +133,7 @@ describe('explicit mode', { skip }, () => {
   let namegate: Namegate
   const podOf = (number: number): Pod => lab.pods[number]!
   const hostOf = (number: number): Host => podOf(number).host
-  /** Asks the listener as the pod sees it. */
+  /** Asks the listener from the pod. */
   const ask = async (number: number, ...question: readonly string[]): Promise<Dug> =>
     await dig(hostOf(number), podOf(number).gateway4, ...question)
   const flows = async (verdict: string): Promise<readonly Flow[]> => {
@@ -158,13 +158,13 @@ describe('explicit mode', { skip }, () => {
     await lab.close()
   })
 
-  it('leaves the node itself every resolver', async () => {
+  it('lets the node itself ask every resolver', async () => {
     assert.deepEqual(await askResolvers(lab.node), allResolvers('NOERROR'))
   })
 
   for (const { pod, because } of [
-    { pod: NAMED, because: 'whose policy knows names only' },
-    { pod: WORLD_WITH_DNS, because: 'that may ask any name of the world by rules.dns' },
+    { pod: NAMED, because: 'whose policy has only names' },
+    { pod: WORLD_WITH_DNS, because: 'that can ask any name of the world by rules.dns' },
   ]) {
     it(`answers no pod at another resolver ${because}`, async () => {
       const before = await namegate.stat('drop_policy')
@@ -174,7 +174,7 @@ describe('explicit mode', { skip }, () => {
     })
   }
 
-  it('opens port 53 of the world, like any port, by a rule without rules.dns', async () => {
+  it('a rule without rules.dns opens port 53 of the world, like any port', async () => {
     assert.deepEqual(await askResolvers(hostOf(WORLD_PLAIN)), allResolvers('NOERROR'))
     assert.equal(await connects(hostOf(WORLD_PLAIN), UNLEARNED), false)
   })
@@ -203,7 +203,7 @@ describe('explicit mode', { skip }, () => {
     assert.equal(await connects(hostOf(WORLD_WITH_DNS), BANK.address4), false)
   })
 
-  it('refuses a name that policy does not allow, with EDE 15, and teaches nothing of it', async () => {
+  it('refuses a name that policy does not allow, with EDE 15, and learns nothing', async () => {
     for (const transport of TRANSPORTS) {
       const found = await ask(NAMED, transport, BANK.name)
       assert.deepEqual(found, { status: 'REFUSED', ede: 15, data: [] }, transport)
@@ -213,7 +213,7 @@ describe('explicit mode', { skip }, () => {
     assert.ok(denied.some(({ endpoint, name }) => endpoint === 'pod0' && name === BANK.name))
   })
 
-  it('refuses a client that nobody configured, with EDE 18', async () => {
+  it('refuses a client that is no endpoint, with EDE 18', async () => {
     const { gateway4, gateway6, host } = podOf(UNKNOWN)
     for (const server of [gateway4, gateway6]) {
       for (const transport of TRANSPORTS) {
@@ -223,7 +223,7 @@ describe('explicit mode', { skip }, () => {
     }
   })
 
-  it('answers no query from an address that is not its own: the kernel drops it', async () => {
+  it("answers no query from an address that is not the pod's own: the kernel drops it", async () => {
     const { host, gateway4, interface: name } = podOf(NAMED)
     host.ip('address', 'add', '10.20.1.77/24', 'dev', 'eth0')
     assert.equal((await ask(NAMED, SHOP.name)).status, 'NOERROR')
@@ -233,7 +233,7 @@ describe('explicit mode', { skip }, () => {
     assert.ok((await namegate.stat('drop_source')) > before, `counted on ${name}`)
   })
 
-  it('cuts an allowed name off where egressDeny covers its address', async () => {
+  it('closes an allowed name where egressDeny covers its address', async () => {
     const found = await ask(DENIED, SHOP.name, 'A', SHOP.name, 'AAAA')
     assert.deepEqual(found.data, [SHOP.address4, SHOP.address6])
     assert.ok(namegate.prefixes().has(`${SHOP.address4}/32`), 'the address was learned')
@@ -243,7 +243,7 @@ describe('explicit mode', { skip }, () => {
     assert.ok((await namegate.stat('drop_policy')) - before >= 2)
   })
 
-  it('lets an audited endpoint pass and tells what would have been denied', async () => {
+  it('lets an audited endpoint pass, and records what would have been denied', async () => {
     const before = await namegate.stat('verdict_audit')
     assert.deepEqual((await ask(AUDITED, BANK.name)).data, [BANK.address4])
     assert.equal(await connects(hostOf(AUDITED), UNLEARNED), true)

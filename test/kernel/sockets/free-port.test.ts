@@ -1,5 +1,5 @@
-// A listener on port 0 where nearly every port that the kernel would draw is taken by somebody else's TCP, over IPv4 or over
-// IPv6: UDP and TCP of both families end on one number all the same. The host has 16 ports to draw from, and 15 are taken.
+// A listener on port 0 on a host where TCP of another program, over IPv4 or IPv6, has nearly all ports. UDP and TCP of both families still
+// get one number. The host draws from 16 ports, and 15 are taken.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -10,7 +10,7 @@ import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 const FIRST = 20_000
 const PORTS = 16
 const LEFT = 20_011
-/** A start that draws once finds the port that is left in one of 16 cases; three in a row do in one of 4,096. */
+/** A start that draws only once finds the free port in one of 16 cases. Three starts in a row do in one of 4,096. */
 const STARTS = 3
 
 /** Takes ports over TCP, those of even numbers over IPv4 and the others over IPv6. */
@@ -54,7 +54,7 @@ it(
       await namegate.start({ attached: [] })
       const { listeners } = await namegate.status()
       assert.deepEqual(listeners, [`0.0.0.0:${LEFT}`, `[::]:${LEFT}`])
-      // What was drawn in vain is not kept.
+      // Ports that were drawn in vain are closed.
       const { stdout } = await node.run('ss', ['-Hlnu'])
       const lines = stdout.trim().split('\n')
       const bound = new Set(lines.map((line) => line.trim().split(/\s+/)[3]))

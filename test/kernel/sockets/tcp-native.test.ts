@@ -1,6 +1,6 @@
-// The addon's TCP listeners on the real kernel: a pod connects to servers that exist nowhere, by nftables' tproxy on the
-// node and by redirect in its own network namespace, and is answered from the address that it asked. Each query
-// carries the asked server and the interface that it came in on.
+// The addon's TCP listeners on the real kernel. A pod connects to servers that do not exist, by nftables' tproxy on the node and by
+// redirect in its own network namespace. The answers have the asked address as source. Each query carries the asked server and the
+// interface on which it arrived.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -14,7 +14,7 @@ import { programArgs } from '../../support/labs/program.ts'
 const skip = canUseLab() ?? nativeIsLacking()
 
 const PORT = 10_053
-/** That of the helper. */
+/** The mark of the helper. */
 const MARK = 0x4e47
 const SERVERS = ['10.96.0.10', '198.51.100.7', 'fd00:96::10', '2001:db8:ff::7'] as const
 
@@ -61,13 +61,13 @@ async function startListener(host: Host, mode: string): Promise<LabProcess> {
   return listener
 }
 
-/** Asks one server over TCP; dig takes an answer only from the address that it asked. */
+/** Asks one server over TCP. dig accepts an answer only from the asked address. */
 async function ask(host: Host, server: string): Promise<string> {
   const { stdout } = await host.run('dig', ['+tcp', '+tries=1', '+time=5', `@${server}`, 'a.test'])
   return /status: (\w+)/.exec(stdout)?.[1] ?? stdout
 }
 
-/** The last query that came. */
+/** The last query that arrived. */
 function lastSeen(listener: LabProcess): Seen {
   const lines = listener.stdout.matchAll(/^(\S+) asks (\S+) (\d+) on (\d+)$/gm)
   const [, client = '', asked = '', port, index] = [...lines].at(-1) ?? []
@@ -139,7 +139,7 @@ describe('NativeStreams', { skip }, () => {
     }
   })
 
-  it('NativeStreams says which privilege a mode needs', async () => {
+  it('NativeStreams names the privilege that a mode needs', async () => {
     for (const mode of ['tproxy', 'redirect']) {
       const without = ['--bounding-set', '-net_admin,-net_raw', ...NODE, mode, String(PORT + 1)]
       const { code, stderr } = await podAt(0).host.run('setpriv', without)
@@ -148,7 +148,7 @@ describe('NativeStreams', { skip }, () => {
     }
   })
 
-  it('NativeStreams marks the connections that it begins, from the first packet on', async () => {
+  it('NativeStreams marks the connections that it begins, from the first packet', async () => {
     const { host } = podAt(0)
     await loadRules(host, MARK_RULES)
     const { stdout, stderr } = await host.run('env', [

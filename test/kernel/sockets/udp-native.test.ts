@@ -1,5 +1,5 @@
-// The addon's UDP listeners on the real kernel: a pod asks servers that exist nowhere, by nftables' tproxy on the node and
-// by redirect in its own network namespace, and is answered from the address and port that it asked.
+// The addon's UDP listeners on the real kernel. A pod asks servers that do not exist, by nftables' tproxy on the node and by redirect in
+// its own network namespace. The answers have the asked address and port as source.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -64,11 +64,11 @@ describe('NativeDatagrams', { skip }, () => {
         }
       }
       const replies = await repliesOf(listener, podAt(0).host, SERVERS[0])
-      assert.equal(replies, 'opened 2 raw 0 failed 0', 'one a family')
+      assert.equal(replies, 'one for each family', 'one a family')
     })
   })
 
-  it('NativeDatagrams answers in mode redirect from where the packet was sent', async () => {
+  it('NativeDatagrams answers in mode redirect from the address to which the packet was sent', async () => {
     const { host, address4, address6 } = podAt(2)
     await loadRules(host, REDIRECT_RULES)
     const listener = await startListener(host, 'redirect', String(PORT))
@@ -77,7 +77,7 @@ describe('NativeDatagrams', { skip }, () => {
     assert.ok(['127.0.0.1', '::1', address4, address6].includes(asked), asked)
   })
 
-  it('NativeDatagrams on every address answers from the one that was asked', async () => {
+  it('NativeDatagrams on every address answers from the asked one', async () => {
     const { host } = podAt(1)
     for (const address of ['127.7.7.7/32', 'fd00:7::7/128'])
       host.ip('address', 'add', address, 'dev', 'lo')
@@ -95,7 +95,7 @@ describe('NativeDatagrams', { skip }, () => {
     }
   })
 
-  it('NativeDatagrams passes no query on whose sender no answer can reach', async () => {
+  it('NativeDatagrams drops a query whose sender cannot get an answer', async () => {
     const { host } = podAt(1)
     const listener = await startListener(host, 'explicit', '5301')
     const program = join(folder, 'spoof')
@@ -111,13 +111,13 @@ describe('NativeDatagrams', { skip }, () => {
       const { code, stderr } = await host.run(program, args)
       assert.equal(code, 0, `${reason}: ${stderr}`)
     }
-    // What came before the last one has been read by then.
+    // The earlier queries have been read by then.
     await listener.untilOutput(/^127\.0\.0\.10 asks /m)
     const clients = [...listener.stdout.matchAll(/^(\S+) asks /gm)].map(([, client]) => client)
     assert.deepEqual(clients, ['127.0.0.10'])
   })
 
-  it('NativeDatagrams says which privilege mode tproxy needs', async () => {
+  it('NativeDatagrams names the privilege that mode tproxy needs', async () => {
     const [node = '', ...args] = helper('udp-listener')
     const without = ['--bounding-set', '-net_admin,-net_raw', node, ...args, 'tproxy', '10054']
     const { code, stderr } = await podAt(0).host.run('setpriv', without)

@@ -1,5 +1,4 @@
-// Answers that leave from servers which exist nowhere: from a hundred thousand of them, beside a resolver of the host on
-// port 53, and longer than a frame.
+// Answers with sources that do not exist: 100,000 of them, beside a resolver of the host on port 53, and longer than a frame.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -32,7 +31,7 @@ describe('NativeDatagrams', { skip }, () => {
     return lab.pods[number] ?? assert.fail('no such pod')
   }
 
-  it('NativeDatagrams answers from 100,000 asked servers with one socket', async () => {
+  it('NativeDatagrams answers for 100,000 asked servers with one socket', async () => {
     await withTproxy(lab.node, undefined, async (listener) => {
       const { host } = podAt(0)
       for (const first of ['10.96.0.0', 'fd00:96::']) {
@@ -63,7 +62,7 @@ describe('NativeDatagrams', { skip }, () => {
           true,
         )
         assert.match(resolvers[0]?.stdout ?? '', /^asked$/m, 'its own queries reach it')
-        assert.doesNotMatch(resolvers[1]?.stdout ?? '', /asked/, 'nothing else does')
+        assert.doesNotMatch(resolvers[1]?.stdout ?? '', /asked/, 'no other query reaches it')
       })
     }
   })
@@ -75,7 +74,7 @@ describe('NativeDatagrams', { skip }, () => {
           for (const size of [1472, 1473, 2001, 4096]) {
             const more = ['+bufsize=4096', '+tries=1', '+time=3']
             const text = await ask(podAt(0).host, server, `size${size}.test`, more)
-            // The octets behind the question are no records: dig says so, having got all of them.
+            // The octets behind the question are no records. dig reports that after it got all of them.
             assert.match(text, /^REFUSED$|extra bytes at end|malformed/i, `${size} from ${server}`)
           }
         }

@@ -1,5 +1,5 @@
-// What the addon's sockets do when the kernel takes no more, or not so much at once: a peer whose hardware address is not
-// known yet makes the smallest of send buffers full, and a short way takes no runs of datagrams in one piece.
+// The addon's sockets when the kernel accepts no more datagrams, or no run of them at once: a peer with an unknown hardware address fills
+// the smallest send buffer, and a link with a small MTU accepts no runs.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -10,7 +10,7 @@ import { helper } from '../../support/labs/udp-lab.ts'
 
 const skip = canUseLab() ?? nativeIsLacking()
 
-/** Prints each datagram's number, once, at the end: when a line comes in. */
+/** Prints the number of each datagram once, when it reads a line. */
 const PEER = `
 const socket = require('dgram').createSocket({ type: 'udp4', recvBufferSize: 4 << 20 })
 const seen = new Set()
@@ -49,7 +49,7 @@ describe('NativeDatagrams', { skip }, () => {
     return node.start('env', [...helper('udp-sender'), '10.9.9.2', '53', `${count}`, `${octets}`])
   }
 
-  it('NativeDatagrams keeps 1,024 datagrams back for a full socket and sends them when there is room', async () => {
+  it('NativeDatagrams keeps 1,024 datagrams for a full socket, and sends them when there is room', async () => {
     peer.ip('link', 'set', 'in', 'arp', 'off')
     node.sysctl('net.ipv4.neigh.out.mcast_solicit=1000')
     const seen = await startPeer(0)
@@ -61,7 +61,7 @@ describe('NativeDatagrams', { skip }, () => {
     )
     // Runs that leave in one piece are kept whole or not at all.
     assert.ok(Number(waiting) > 1024 - 64 && Number(waiting) <= 1024, `${waiting} wait`)
-    assert.ok(Number(dropped) > 300, `${dropped} are one too many`)
+    assert.ok(Number(dropped) > 300, `${dropped} are above the bound`)
     const mac = /link\/ether (\S+)/.exec(peer.ip('link', 'show', 'in'))?.[1] ?? ''
     node.ip('neigh', 'replace', '10.9.9.2', 'lladdr', mac, 'dev', 'out')
     await sender.untilOutput(new RegExp(`^sent ${1500 - Number(dropped)}$`, 'm'), 20_000)
@@ -71,7 +71,7 @@ describe('NativeDatagrams', { skip }, () => {
     peer.ip('link', 'set', 'in', 'arp', 'on')
   })
 
-  it('NativeDatagrams sends one by one over a way too short for runs of them', async () => {
+  it('NativeDatagrams sends datagrams one by one over a link that is too small for runs', async () => {
     for (const [host, end] of [
       [node, 'out'],
       [peer, 'in'],

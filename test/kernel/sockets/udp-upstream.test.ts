@@ -1,4 +1,4 @@
-// Sockets towards servers when the way to them goes: the node's address changes, its interface is removed and made again.
+// Sockets to upstream servers when the route disappears: the node's address changes, or its interface is removed and made again.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -27,12 +27,12 @@ describe('UpstreamUdp', { skip }, () => {
     await lab.close()
   })
 
-  /** Asks until there is an answer: what was sent while the way was gone is asked again by dig. */
+  /** Asks until there is an answer. dig repeats a query that was sent without a route. */
   async function isAnswered(): Promise<string> {
     return await ask(lab.node, '127.0.0.1', 'a.test', ['-p', port, '+time=2', '+tries=4'])
   }
 
-  it('UpstreamUdp opens new sockets when the address that they are bound to has gone', async () => {
+  it('UpstreamUdp opens new sockets when the address to which they are bound was removed', async () => {
     for (let i = 0; i < 40; i++) assert.equal(await isAnswered(), 'NOERROR')
     const { node } = lab
     node.ip('address', 'add', '192.0.2.9/25', 'dev', 'wan0')
@@ -41,7 +41,7 @@ describe('UpstreamUdp', { skip }, () => {
     await forwarder.untilOutput(/^faults [1-9]/m)
   })
 
-  it('UpstreamUdp goes on when the interface was removed and made again', async () => {
+  it('UpstreamUdp continues when the interface was removed and made again', async () => {
     const { node, internet } = lab
     node.ip('link', 'del', 'wan0')
     const failed = await ask(node, '127.0.0.1', 'a.test', ['-p', port, '+time=8', '+tries=1'])
