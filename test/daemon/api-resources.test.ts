@@ -1,4 +1,4 @@
-// External resources over the admin socket of a running daemon: what comes back, what stays over a restart, what is refused.
+// External resources over the admin socket of a running daemon: responses, restarts and refusals.
 
 import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
@@ -59,7 +59,7 @@ after(async () => {
 })
 
 describe('/v1/resources/NAME', () => {
-  test('PUT answers with the revision that has it, and the same again changes nothing', async () => {
+  test('PUT answers with the revision that has the resource, and a repetition changes nothing', async () => {
     const body = { addresses: ['198.51.100.7', '2001:db8:7::/48'], labels: { 'k8s:app': 'db' } }
     const first = await put('db', body)
     assert.equal(first.status, 200, first.text)
@@ -81,7 +81,7 @@ describe('/v1/resources/NAME', () => {
     assert.match(ipcache, /"prefix":"198\.51\.100\.7\/32",[^\n]*"k8s:app=db"[^\n]*"resource"/)
   })
 
-  test('Restarted daemons have what was put, and what has a TTL keeps its end', async () => {
+  test('Restarted daemons have the resources, and those with a TTL keep their end', async () => {
     const until = objectIn((await put('short', { addresses: ['198.51.100.8'], ttl: '1h' })).text)
     await put('a/b:c', { addresses: ['198.51.100.9'] })
     daemon.process.kill('SIGKILL')
@@ -95,7 +95,7 @@ describe('/v1/resources/NAME', () => {
     assert.equal((await remove('a%2Fb:c')).status, 200)
   })
 
-  test('DELETE answers with the revision, then knows nothing of it, over a restart too', async () => {
+  test('DELETE answers with the revision, and removes the resource also for the next start', async () => {
     const gone = await remove('short')
     assert.equal(gone.status, 200)
     assert.equal(objectIn(gone.text)['changed'], true)
@@ -126,7 +126,7 @@ describe('/v1/resources/NAME', () => {
       'addresses[1]: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8',
     ],
     [
-      'a name that is none',
+      'an invalid name',
       'x%20y',
       { addresses: ['192.0.2.7'] },
       400,
@@ -149,9 +149,9 @@ describe('/v1/resources/NAME', () => {
       413,
       'body: expected at most 65536 octets',
     ],
-    ['a path that is none', '%zz', {}, 400, 'path: found %zz, expected an encoded name'],
+    ['an invalid path', '%zz', {}, 400, 'path: found %zz, expected an encoded name'],
     [
-      'a key that is none',
+      'an unknown key',
       'x',
       { addresses: ['192.0.2.7'], label: {} },
       400,
@@ -172,14 +172,14 @@ describe('/v1/resources/NAME', () => {
       'ttl: found "10ms", expected a duration from 1s to 3650d',
     ],
     [
-      'a label of our own',
+      'a reserved label',
       'x',
       { addresses: ['192.0.2.7'], labels: { 'fqdn:x': '' } },
       400,
       'labels["fqdn:x"]: found the source fqdn, which is not for endpoints, expected k8s, external or one of your own',
     ],
     [
-      'the name of a file’s',
+      'the name of a resource in a file',
       'from-file',
       { addresses: ['192.0.2.7'] },
       409,
@@ -194,7 +194,7 @@ describe('/v1/resources/NAME', () => {
     })
   }
 
-  test('PUT past limits.resources is refused, what is there can be changed', async () => {
+  test('PUT past limits.resources is refused, and existing resources can be changed', async () => {
     for (const name of ['c', 'd']) await put(name, { addresses: ['198.51.100.20'] })
     const full = await put('e', { addresses: ['198.51.100.21'] })
     assert.deepEqual(
@@ -224,7 +224,7 @@ describe('/v1/resources/NAME', () => {
     ['remove from-file', 3, /change it there/],
     ['unset vm', 2, /resource needs set or remove, and a name/],
   ]
-  test('namegate resource sets and removes, and says what it did', async () => {
+  test('namegate resource sets and removes, and prints what it did', async () => {
     for (const [args, code, output] of commands) {
       const ran = await folder.namegate('resource', ...args.split(' '))
       assert.equal(ran.code, code, `${args}: ${ran.stderr}`)
@@ -238,7 +238,7 @@ describe('/v1/resources/NAME', () => {
     await remove('last')
   })
 
-  test('A file that brings the name of an API resource is refused until that is gone', async () => {
+  test('A file with the name of an API resource is refused until that resource is removed', async () => {
     folder.write('resources.yaml', FILE.replace('from-file', 'db'))
     await daemon.process.untilOutput(
       /resources\.yaml:1:\d+: found the name db, which is that/,
@@ -251,7 +251,7 @@ describe('/v1/resources/NAME', () => {
     while ((await names()).join() !== 'from-file') await new Promise((done) => setTimeout(done, 20))
   })
 
-  test('What is kept and broken is said and left out, and does not stop the start', async () => {
+  test('Broken files of kept resources are reported and left out, and the daemon starts', async () => {
     await put('good', { addresses: ['198.51.100.30'] })
     await daemon.process.stop()
     const kept = folder.in('state/resources')
@@ -288,7 +288,7 @@ describe('/v1/resources/NAME', () => {
       assert.ok(before.includes(text), `${text} in ${before}`)
     }
     await put('open', { addresses: ['198.51.100.33'] })
-    assert.doesNotMatch(await warnings(), /left out: open/, 'until it is given again')
+    assert.doesNotMatch(await warnings(), /left out: open/, 'until the resource is set again')
     await remove('open')
   })
 })

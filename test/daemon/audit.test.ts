@@ -1,5 +1,5 @@
-// Auditing said at run time: for the node, an endpoint, a selector; it outlives the process, and a settings
-// file that nobody understands is passed over with a warning.
+// Audit settings made at run time for the node, an endpoint or a selector. They outlive the process. The daemon skips an unreadable
+// settings file with a warning.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -29,7 +29,7 @@ after(async () => {
   folder.remove()
 })
 
-/** What each endpoint is told about a name that policy denies. */
+/** The answers of each endpoint about a name that policy denies. */
 async function denied(): Promise<readonly string[]> {
   const told: string[] = []
   for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
@@ -40,7 +40,7 @@ async function denied(): Promise<readonly string[]> {
   return told
 }
 
-/** As the command does it, without a process for it. */
+/** Sends the request of the command, without a process. */
 async function audit(on: boolean, scope: Readonly<Record<string, unknown>>): Promise<void> {
   const answer = await daemon.post('/v1/audit', { on, ...scope })
   assert.equal(answer.status, 200, answer.text)
@@ -49,7 +49,7 @@ async function audit(on: boolean, scope: Readonly<Record<string, unknown>>): Pro
 const NODE = { scope: 'node' }
 const byName = (name: string) => ({ scope: 'endpoint', name })
 
-/** Name -> where its auditing comes from. */
+/** The origin of the audit setting, by name of endpoint. */
 async function origins(): Promise<Record<string, string>> {
   const rows: unknown = JSON.parse((await daemon.get('/v1/endpoints')).text)
   assert.ok(Array.isArray(rows))
@@ -87,7 +87,7 @@ describe('namegate audit', () => {
     assert.equal((await folder.namegate('audit', 'on', '--endpoint', 'nobody')).code, 2)
   })
 
-  test('is in force again after a restart, an orderly one or not, and after a reload', async () => {
+  test('is in force again after a restart, orderly or not, and after a reload', async () => {
     await audit(true, byName('three'))
     await restart('SIGKILL')
     assert.deepEqual(await denied(), [NO, YES, YES])
@@ -112,7 +112,7 @@ describe('namegate audit', () => {
     })
   })
 
-  test('warns of a settings file that it does not understand, and goes on without it', async () => {
+  test('warns about an unreadable settings file, and starts without it', async () => {
     folder.write('state/settings.json', '{"version":1,"audit":{"endpoints":{"one":"yes"}')
     await restart('SIGTERM')
     assert.match(daemon.process.stderr, /settings passed over.*settings\.json/)

@@ -1,5 +1,5 @@
-// A wall clock that somebody sets a day forward or back under a running daemon, and back again while none runs: all times that
-// count are the kernel's, which nobody sets, so nothing ends early and nothing lives longer; what is shown goes with the clock.
+// The wall clock is set a day forward or back under a running daemon, and back again while no daemon runs. The daemon measures time with
+// the kernel's monotonic clock, so nothing ends early or late. Times in output follow the wall clock.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,10 +21,10 @@ const skip = isBuilt('posix') && isBuilt('udp') ? (canUseSteadyDns() ?? false) :
 const HOUR_MS = 3_600_000
 const SHORT_MS = 1_000
 const GRACE_MS = 2_000
-/** What a slow machine may take for what takes no time: far less than a day. */
+/** The time that a slow machine can need: far less than a day. */
 const SLOW_MS = 120_000
 
-/** One daemon that is supervised, under a clock of its own. */
+/** One supervised daemon under its own clock. */
 class Site {
   readonly clock = new ShiftedClock()
   readonly folder: DaemonFolder
@@ -50,7 +50,7 @@ class Site {
   }
 
   get daemon(): RunningDaemon {
-    return this.#daemon ?? assert.fail('it was not started')
+    return this.#daemon ?? assert.fail('the daemon has not started')
   }
 
   async start(): Promise<void> {
@@ -95,7 +95,7 @@ class Site {
     }
   }
 
-  /** Waits until it is there no more. */
+  /** Waits until the row is gone. */
   async untilGone(what: 'names' | 'resources', name: string): Promise<void> {
     const deadline = performance.now() + SLOW_MS
     while ((await this.find(what, name)) !== undefined) {
@@ -104,7 +104,7 @@ class Site {
     }
   }
 
-  /** Milliseconds until a time that is shown, by the clock that the daemon has. */
+  /** Milliseconds until a time in the output, by the daemon's clock. */
   until(shown: unknown): number {
     return Date.parse(textOf(shown)) - this.clock.now()
   }
@@ -114,7 +114,7 @@ class Site {
     return readExposition(text).samples.get(key) ?? assert.fail(`no metric is called ${key}`)
   }
 
-  /** Times of kept flows about a name. */
+  /** Times of the kept flows about a name. */
   async flows(name: string): Promise<readonly unknown[]> {
     const { stdout } = await this.folder.namegate('flows', '--kept', '-o', 'json')
     const rows = stdout.split('\n').filter((line) => line !== '')
@@ -125,7 +125,7 @@ class Site {
       .map((row) => row['time'])
   }
 
-  /** Waits until the watchdog was fed some times more. */
+  /** Waits until the watchdog was fed a few more times. */
   async fed(): Promise<void> {
     const count = (): number => (this.#heard?.stdout ?? '').split('WATCHDOG=1').length
     const from = count()
@@ -141,7 +141,7 @@ class Site {
   }
 }
 
-/** That so much is left, but for what a slow machine takes, and for `late`: by what it may be written down late. */
+/** Checks the time that is left, less the time of a slow machine. `late` is the delay of the record on disk. */
 function assertLeft(left: number, expected: number, what: string, late = 0): void {
   const most = expected + late + 2_000
   assert.ok(left <= most && left > expected - SLOW_MS, `${what}: ${left} ms left`)
@@ -178,23 +178,23 @@ for (const [direction, jumpMs] of [
       await upstream.stop()
     })
 
-    test('forgets a name at the end of its TTL and grace, and no other', async () => {
+    test('forgets a name at the end of its TTL and grace, and no other name', async () => {
       await site.untilGone('names', 'short.example')
       assert.ok(performance.now() - asked >= SHORT_MS + GRACE_MS, 'not before')
       const [address = {}] = listOf((await site.find('names', 'long.example'))?.['addresses'])
       assert.ok(isFields(address))
       assert.equal(address['state'], 'live')
-      assertLeft(site.until(address['expires']), HOUR_MS, 'as shown')
+      assertLeft(site.until(address['expires']), HOUR_MS, 'in the output')
     })
 
-    test('takes a resource away at the end of its TTL, and no other', async () => {
+    test('removes a resource at the end of its TTL, and no other resource', async () => {
       await site.untilGone('resources', 'brief')
       assert.ok(performance.now() - given >= 4_000, 'not before')
       const known = await site.find('resources', 'before')
-      assertLeft(site.until(known?.['expires']), HOUR_MS, 'as shown')
+      assertLeft(site.until(known?.['expires']), HOUR_MS, 'in the output')
     })
 
-    test('goes on: servers are up, names are answered, the watchdog is fed, nothing is old', async () => {
+    test('continues: servers are up, names are answered, the watchdog is fed, no source is stale', async () => {
       assert.equal(await site.ask('new.example'), 'NOERROR')
       await site.fed()
       const { health, upstreams } = await site.daemon.status()
@@ -211,7 +211,7 @@ for (const [direction, jumpMs] of [
       }
     })
 
-    test('keeps the flows of before, and dates new ones by the clock', async () => {
+    test('keeps earlier flows, and dates new ones by the clock', async () => {
       const deadline = performance.now() + SLOW_MS
       let times: readonly unknown[] = []
       while (times.length === 0) {
@@ -223,12 +223,12 @@ for (const [direction, jumpMs] of [
       assertLeft(site.until(old) + jumpMs, 0, 'the old one')
     })
 
-    test('knows after kill -9 what it knew, when the clock is set right again meanwhile', async () => {
+    test('knows the same after kill -9 when the clock is corrected meanwhile', async () => {
       await site.give('after', '1h')
       await site.kill()
       site.clock.set(0)
       await site.start()
-      // It comes back while the daemon serves.
+      // The name is restored while the daemon serves.
       await site.untilThere('long.example')
       const [address = {}] = listOf((await site.find('names', 'long.example'))?.['addresses'])
       assert.ok(isFields(address))

@@ -1,5 +1,5 @@
-// Files that change under a running process while a client asks without a pause: what is denied before and
-// after an edit is never answered on the way, what is allowed before and after always is.
+// Files change under a running process while a client asks without a pause. A name that is denied before and after an edit is never
+// answered, and a name that is allowed before and after always is.
 
 import assert from 'node:assert/strict'
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
@@ -20,7 +20,7 @@ let daemon: RunningDaemon
 let mounted: MountedFolder
 let metrics: number
 
-/** One policy of a few: what it allows besides `steady`, `filler` makes it long. */
+/** One of several versions of the policy. `filler` makes it long. */
 function version(n: number): Readonly<Record<string, string>> {
   const more = Array.from({ length: 40 }, (_, i) => `filler-${i}.example`)
   const texts = ['steady.example', `v${n}.example`]
@@ -53,7 +53,7 @@ after(async () => {
   folder.remove()
 })
 
-/** Asks one name after the other until `work` is done; how often each was asked, and what it was told. */
+/** Asks one name after the other until `work` is done. Counts the answers of each name by code. */
 async function askMeanwhile(
   client: DnsClient,
   names: readonly string[],
@@ -81,12 +81,12 @@ async function askMeanwhile(
 async function untilTold(client: DnsClient, name: string, rcode: string): Promise<void> {
   const deadline = performance.now() + 10_000
   while ((await client.ask(name)).rcode !== rcode) {
-    assert.ok(performance.now() < deadline, `${name} is not told ${rcode}`)
+    assert.ok(performance.now() < deadline, `${name} is not answered with ${rcode}`)
     await sleep(20)
   }
 }
 
-/** As editors do it that don't rename: truncated, then written piece by piece. */
+/** Writes as editors do that do not rename: truncates the file, then writes it in pieces. */
 async function edit(file: string, text: string, pieces: number): Promise<void> {
   const fd = openSync(file, 'r+')
   ftruncateSync(fd)
@@ -107,7 +107,7 @@ describe('namegate run', () => {
       for (let i = 0; i < EDITS; i++) {
         const text = policyText('plain', ['plain.example', `edit-${i}.example`], { app: 'plain' })
         await edit(file, text, 1 + (i % 5))
-        // Now and then long enough that it settles.
+        // Sometimes the pause is long enough for the file to settle.
         await sleep(i % 20 === 0 ? 220 : i % 7)
       }
       await untilTold(client, `edit-${EDITS - 1}.example`, 'NOERROR')
@@ -148,7 +148,7 @@ describe('namegate run', () => {
     )
   })
 
-  test('shows a broken file in status, readyz, metrics, log and get policies, and goes on', async () => {
+  test('reports a broken file in status, readyz, metrics, log and get policies, and continues', async () => {
     const client = await daemon.client('127.0.0.2')
     folder.write('plain/web.yaml', 'apiVersion: cilium.io/v2\nkind: Nonsense\n')
     await daemon.process.untilOutput(/plain\/web\.yaml:2:7: .*Nonsense/)
@@ -157,7 +157,7 @@ describe('namegate run', () => {
     assert.equal(
       (await http({ port: metrics }, '/readyz')).status,
       200,
-      'what is in force is sound',
+      'the policies in force are sound',
     )
     assert.match(
       (await http({ port: metrics }, '/metrics')).text,

@@ -1,5 +1,5 @@
-// Several files that change together or against each other: none may take another's policies or endpoints
-// away, and a configuration past a bound is refused whole.
+// Several files change together or against each other. No file takes over policies or endpoints of another, and a configuration over a
+// bound is refused completely.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,11 +11,11 @@ import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const SETTLED = 200
 const ME = endpointsText({ me: '127.0.0.1' })
-/** Who is no endpoint is refused at once: no time passes while a test asks. */
+/** Unknown clients are refused at once, because no time passes while a test asks. */
 const AT_ONCE = 'unknown-clients: { wait: 0s }'
 const TWO = endpointsText({ me: '127.0.0.1', other: '127.0.0.2' })
 
-/** What clients are told about names that are asked from 127.0.0.1 unless said otherwise. */
+/** The answers about names, asked from 127.0.0.1 or from the address after `@`. */
 async function told(lab: DaemonLab, ...names: readonly string[]): Promise<readonly string[]> {
   const verdicts: string[] = []
   for (const name of names) {
@@ -30,7 +30,7 @@ function states(lab: DaemonLab): Record<string, string> {
   return Object.fromEntries(rows.map(([file, state]) => [file.slice(lab.folder.length + 1), state]))
 }
 
-test('Daemon follows a policy that moves to another file, without a moment between', async () => {
+test('Daemon follows a policy that moves to another file, without a gap', async () => {
   const files = { 'endpoints.yaml': ME, 'p/a.yaml': policyText('web', ['a.example']) }
   await withLab({ files, policies: ['p'] }, async (lab) => {
     lab.rename('p/a.yaml', 'p/b.yaml')
@@ -42,7 +42,7 @@ test('Daemon follows a policy that moves to another file, without a moment betwe
   })
 })
 
-test('Daemon follows two policies that change places in one edit', async () => {
+test('Daemon follows two policies that swap files in one edit', async () => {
   const files = {
     'endpoints.yaml': ME,
     'p/a.yaml': policyText('one', ['a.example']),
@@ -62,7 +62,7 @@ test('Daemon follows two policies that change places in one edit', async () => {
   })
 })
 
-test('Daemon refuses a policy that another file has, and takes it when the other lets go of it', async () => {
+test('Daemon refuses a policy that another file has, and loads it when the other file drops it', async () => {
   const files = {
     'endpoints.yaml': ME,
     'p/a.yaml': policyText('one', ['a.example']),
@@ -88,7 +88,7 @@ test('Daemon refuses a policy that another file has, and takes it when the other
   })
 })
 
-test('Daemon keeps endpoints of a file that is empty in the middle of an edit while another one settles', async () => {
+test('Daemon keeps the endpoints of a file that is empty during an edit while another file settles', async () => {
   const files = {
     'policy.yaml': policyText('web', ['a.example']),
     'one.yaml': ME,
@@ -112,7 +112,7 @@ test('Daemon keeps endpoints of a file that is empty in the middle of an edit wh
   })
 })
 
-test('Daemon keeps the last good version of a broken endpoints file, and takes the others', async () => {
+test('Daemon keeps the last good version of a broken endpoints file, and loads the others', async () => {
   const files = {
     'policy.yaml': policyText('web', ['a.example']),
     'one.yaml': ME,
@@ -189,7 +189,7 @@ const LIMITS = [
 ] as const
 
 for (const { limit, bound, file, text, message } of LIMITS) {
-  test(`Daemon refuses a change past limits.${limit} whole, says so, and is not ready until it fits`, async () => {
+  test(`Daemon refuses a change past limits.${limit} completely, reports it, and is not ready until it fits`, async () => {
     const fits = policyText('web', ['a.example'])
     const files = { 'policy.yaml': fits, 'endpoints.yaml': ME }
     const config = `limits: { ${limit}: ${bound} }\n${AT_ONCE}`

@@ -1,4 +1,4 @@
-// Flows outside of the process: they outlive it, go where the config says, and a disk that takes none does not hold up DNS.
+// Kept flows: they outlive the process, go to the configured place, and a full disk does not delay DNS.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -28,7 +28,7 @@ function rowsOf(text: string): readonly Fields[] {
   return lines.map((line): unknown => JSON.parse(line)).filter(isFields)
 }
 
-/** `name kind times`, in the order of the first; a line may have been told in two parts. */
+/** `name kind times`, in the order of the first flow. A flow can be written in two parts. */
 function told(rows: readonly Fields[]): readonly string[] {
   const times = new Map<string, number>()
   for (const { name, kind, count } of rows) {
@@ -81,7 +81,7 @@ describe('flows kept', () => {
     return rcodes
   }
 
-  test('outlive the daemon, are shown before those of the next one, and are told in metrics', async () => {
+  test('outlive the daemon, are listed before those of the next one, and are counted in metrics', async () => {
     const folder = mkFolder()
     const first = await serve(folder)
     assert.deepEqual(await ask(first, 'a.example', 'A.example', 'evil.test'), [
@@ -143,7 +143,7 @@ describe('flows kept', () => {
     ])
   })
 
-  test('are read by nobody any more: that is told once, and the daemon goes on', async () => {
+  test('lose their reader: the daemon logs it once and continues', async () => {
     const folder = mkFolder({ flows: '{ output: [stdout] }' })
     const script = `exec '${PROGRAM}' run --config namegate.yaml > >(exec head -n 1)`
     const child = new LabProcess('bash', ['-c', script], { cwd: folder.path })
@@ -151,7 +151,7 @@ describe('flows kept', () => {
     daemons.push(daemon)
     await child.untilOutput(/namegate serves/, 60_000)
     let asked = 0
-    await until('to be told', async () => {
+    await until('the log line', async () => {
       assert.deepEqual(await ask(daemon, `n${asked++}.example`), ['NOERROR'])
       return /the reader of flows has gone/.test(child.stderr)
     })
@@ -160,13 +160,13 @@ describe('flows kept', () => {
   })
 
   test(
-    'wait for room on a full disk, which is told once, while DNS goes on',
+    'wait for room on a full disk, which the daemon logs once, while DNS continues',
     { skip: NEEDS_ROOT },
     async () => {
       const folder = mkFolder()
       const state = folder.in('state/flows')
       mkdirSync(state, { recursive: true })
-      // A file system of its own that nobody else sees, and that is full.
+      // A full file system in its own mount namespace.
       const script = `mount -t tmpfs -o size=64k tmpfs '${state}' && { head -c 1m /dev/zero > '${state}/filler'; exec '${PROGRAM}' run --config namegate.yaml; }`
       const child = new LabProcess(
         'unshare',
@@ -177,7 +177,7 @@ describe('flows kept', () => {
       daemons.push(daemon)
       await child.untilOutput(/namegate serves/, 60_000)
       assert.deepEqual(await ask(daemon, 'a.example', 'b.example'), ['NOERROR', 'NOERROR'])
-      await until('to be told of the disk', () => /flows cannot be kept/.test(child.stderr))
+      await until('a log line about the disk', () => /flows cannot be kept/.test(child.stderr))
       assert.match(child.stderr, /ENOSPC/)
       assert.deepEqual(await ask(daemon, 'c.example'), ['NOERROR'])
       const inside = join('/proc', String(child.pid), 'root', state)

@@ -1,5 +1,5 @@
-// Any octets to the process that runs, from clients over both transports, from the upstream and at the
-// metrics port: it goes on, answers what can be answered, and teaches nothing.
+// Random octets for a running process, from clients over both transports, from the upstream and at the metrics port. The process continues,
+// answers what it can answer, and learns nothing.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -46,7 +46,7 @@ after(async () => {
   folder.remove()
 })
 
-/** After every test: the same process, it answers on both transports, and nothing was logged as a bug. */
+/** After every test, the same process answers on both transports, and has logged no bug. */
 afterEach(async () => {
   upstream.behaviour = answering
   assert.ok(daemon.process.running, daemon.process.stderr)
@@ -66,7 +66,7 @@ afterEach(async () => {
   assert.doesNotMatch(daemon.process.stderr, /request failed|invariant|Error:|\bat \S+\.ts/)
 })
 
-/** Random octets, or a sound query with some of them changed, cut or put behind it. */
+/** Random octets, or a valid query with some of them changed, cut or appended. */
 function spoiled(random: Random): Buffer {
   if (random.oneIn(3)) return Buffer.from(random.octets(random.below(random.oneIn(9) ? 1500 : 64)))
   const name = random.pick([ALLOWED, 'other.example', 'x'.repeat(63)])
@@ -99,14 +99,14 @@ describe('namegate run', () => {
     }
   })
 
-  test('outlives an upstream that spoils its answers, and learns nothing from them', async () => {
+  test('outlives an upstream that damages its answers, and learns nothing from them', async () => {
     const random = new Random(SEED + 2)
     upstream.behaviour = (query) => {
       const answer = answerTo(query, { addresses: ['198.51.100.9'], ttl: 600 })
       const kind = random.below(4)
       if (kind === 0) return query.send(random.octets(random.below(200)))
       if (kind === 1) return query.send(answer.subarray(0, random.below(answer.length)))
-      // In the count of questions or the question, more than its case: never a sound answer of ours.
+      // In the count of questions or in the question, and more than its letter case: never a valid answer.
       const at = kind === 2 ? 4 + random.below(2) : 12 + random.below(8)
       answer[at] = (answer[at] ?? 0) ^ random.pick([1, 2, 4, 8, 16, 64, 128])
       query.send(answer)

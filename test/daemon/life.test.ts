@@ -1,5 +1,4 @@
-// The life of the daemon as a process: getting ready, signals at any time, an orderly end, and a start after
-// an end that was none.
+// The life of the daemon as a process: readiness, signals at any time, an orderly end, and a start after a kill.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -50,7 +49,7 @@ function asking(port: number): Readonly<Record<string, string>> {
 }
 
 describe('the daemon', { concurrency: 2 }, () => {
-  test('becomes ready when an upstream that was dead at the start comes up', async () => {
+  test('becomes ready when an upstream starts that was dead at the start', async () => {
     const [port, metrics] = [await freePort(), await freePort()]
     const folder = mkDaemon({
       ...asking(port),
@@ -69,7 +68,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     await startUpstream(port)
     const deadline = performance.now() + 5000
     while ((await daemon.status())['ready'] !== true) {
-      assert.ok(performance.now() < deadline, 'it stays not ready')
+      assert.ok(performance.now() < deadline, 'the daemon stays not ready')
       await sleep(50)
     }
     assert.equal((await folder.namegate('status', '--ready')).code, 0)
@@ -77,7 +76,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     assert.equal((await http({ port: metrics }, '/healthz')).status, 200)
   })
 
-  test('ends with 0 at SIGTERM, without its socket, and at a second one without the answers that it waits for', async () => {
+  test('ends with 0 at SIGTERM and removes its socket; a second SIGTERM ends the wait for answers', async () => {
     const upstream = await startUpstream()
     const folder = mkDaemon(asking(upstream.port))
     const daemon = await serve(folder)
@@ -96,7 +95,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     assert.equal(existsSync(folder.in('admin.sock')), false)
   })
 
-  test('starts at once after SIGKILL, over what it left behind', async () => {
+  test('starts at once after SIGKILL, over the files that the killed daemon left', async () => {
     const upstream = await startUpstream()
     const folder = mkDaemon(asking(upstream.port))
     const first = await serve(folder)
@@ -116,7 +115,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     ['SIGHUP', false],
     ['SIGTERM', true],
   ] as const) {
-    test(`takes ${signal} while it starts`, async () => {
+    test(`handles ${signal} during its start`, async () => {
       const upstream = await startUpstream()
       const names = Array.from({ length: 10_000 }, (_, i) => `n${i}.example`)
       const folder = mkDaemon(asking(upstream.port), {
@@ -125,7 +124,7 @@ describe('the daemon', { concurrency: 2 }, () => {
       const daemon = folder.spawn()
       daemons.push(daemon)
       const { process } = daemon
-      // Long policies are read after the socket is there.
+      // The daemon makes the socket before it reads long policies.
       await process.until(
         () => (existsSync(folder.in('admin.sock')) ? true : undefined),
         'socket',

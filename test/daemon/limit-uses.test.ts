@@ -5,7 +5,7 @@ import { limitUses } from '../../src/daemon/limit-uses.ts'
 import { mkSources } from '../support/nodes/metrics.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
-test('limitUses reads use, bound and hits of what is enforced', () => {
+test('limitUses reads use, bound and hits of enforced limits', () => {
   const node = new Node({ pairs: 3 })
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
   node.setPolicies(mkPolicies('egress: [{ toFQDNs: [{ matchPattern: "*.x" }] }]'))

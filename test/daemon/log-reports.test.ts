@@ -10,7 +10,7 @@ import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts
 
 const GRACE = 60
 
-test('reportExpiredUse records who connected to which address of which name, and how long it was over', () => {
+test('reportExpiredUse records the endpoint, the name and the address of a connection, and the time since the TTL', () => {
   const node = new Node({ graceSeconds: GRACE })
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1', 'fd00::1'], ['k8s:app=shop'])])
   node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'))
@@ -24,7 +24,7 @@ test('reportExpiredUse records who connected to which address of which name, and
     core.committer.commit()
   }
   const { connections } = node.recorder
-  // As long as one is open, connections are looked at every few seconds.
+  // While a connection is open, the daemon reads connections every few seconds.
   const open = (address: string): void => {
     connections.push({ endpoint: id, peer: prefixOf(address) })
   }
@@ -65,6 +65,6 @@ test('reportExpiredUse records who connected to which address of which name, and
       ['192.0.2.2', 2],
       ['2001:db8::2', 1],
     ],
-    'kept once for each address, however often',
+    'kept once for each address, however often it is used',
   )
 })

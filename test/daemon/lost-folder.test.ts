@@ -1,6 +1,5 @@
-// A folder with policies that vanishes or can't be read any more while the daemon runs says nothing about what
-// its files would say: what is in force stays, and everybody is told. Only a file that is gone from a folder that
-// can be looked into was removed (docs/spec/semantics 2).
+// A folder of policies disappears or becomes unreadable while the daemon runs. That is no removal of its files: what is in force stays, and
+// the daemon reports it. Only a file that is missing from a readable folder is removed (docs/spec/semantics 2).
 
 import assert from 'node:assert/strict'
 import { renameSync, rmSync, symlinkSync } from 'node:fs'
@@ -18,7 +17,7 @@ const OPTIONS = {
   policies: ['policies'],
 } as const
 
-/** Longer than any change needs to count. */
+/** Longer than any change needs to take effect. */
 const LONG = 3000
 
 async function verdicts(lab: DaemonLab): Promise<readonly string[]> {
@@ -41,7 +40,7 @@ const ROWS: readonly (readonly [what: string, lose: (lab: DaemonLab) => void])[]
     },
   ],
   [
-    'is a link to itself, which nobody can read',
+    'is a link to itself, which cannot be read',
     (lab) => {
       renameSync(lab.path('policies'), lab.path('moved'))
       symlinkSync(lab.path('policies'), lab.path('policies'))
@@ -50,7 +49,7 @@ const ROWS: readonly (readonly [what: string, lose: (lab: DaemonLab) => void])[]
 ]
 
 for (const [what, lose] of ROWS) {
-  test(`Daemon keeps policies in force whose folder ${what}, and says so`, async () => {
+  test(`Daemon keeps policies in force whose folder ${what}, and reports it`, async () => {
     await withLab(OPTIONS, async (lab) => {
       assert.deepEqual(await verdicts(lab), IN_FORCE)
       assert.equal(statusView(lab.admin).faults.length, 0)
@@ -67,7 +66,7 @@ for (const [what, lose] of ROWS) {
   })
 }
 
-test('Daemon takes a folder that is back for what it holds then', async () => {
+test('Daemon loads what a restored folder holds then', async () => {
   await withLab(OPTIONS, async (lab) => {
     renameSync(lab.path('policies'), lab.path('moved'))
     await lab.pass(LONG)
@@ -80,7 +79,7 @@ test('Daemon takes a folder that is back for what it holds then', async () => {
   })
 })
 
-test('Daemon takes a folder within the configured one that is gone for removed', async () => {
+test('Daemon removes a missing folder within the configured one', async () => {
   await withLab(OPTIONS, async (lab) => {
     rmSync(lab.path('policies/sub'), { recursive: true })
     await lab.pass(LONG)

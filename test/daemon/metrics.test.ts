@@ -31,7 +31,7 @@ test('Metrics have help, type and a sample each, in namegate_ names with their u
   for (const key of samples.keys()) assert.ok(types.has(metricOf(key, types)), key)
 })
 
-/** The metric of a sample. Samples of a histogram have an ending after its name. */
+/** The metric of a sample. Samples of a histogram have a suffix after its name. */
 function metricOf(key: string, types: ReadonlyMap<string, string>): string {
   const name = key.split('{')[0] ?? ''
   const base = name.replace(/_(?:bucket|sum|count)$/, '')
@@ -108,7 +108,7 @@ test('Metrics show histograms with cumulative buckets, in seconds', async (t) =>
   assert.equal(types.get(hold), 'histogram')
 })
 
-test('Metrics tell what is kept over restarts, and nothing where nothing is', async (t) => {
+test('Metrics show what is kept over restarts, and no sample without a state folder', async (t) => {
   const faults = { 'no-space': 2, other: 0 }
   const use = {
     generation: 7,
@@ -146,7 +146,7 @@ test('Metrics leave intercept_in_force out where no listener intercepts', async 
   }
 })
 
-test('Metrics never show a name or an address that a client brought, and quote the names of endpoints', async (t) => {
+test('Metrics never show a name or an address of a client, and quote the names of endpoints', async (t) => {
   const hostile = ['evil\\010namegate_x\\0321.example', 'a\\034\\125.example', 'x'.repeat(60)]
   const node = new Node()
   node.setEndpoints([mkEndpoint('shop"} 1\nnamegate_evil', ['10.99.0.1'])])
@@ -158,7 +158,7 @@ test('Metrics never show a name or an address that a client brought, and quote t
   const { samples } = await expose(t, sources)
   const own = (exposed: ReadonlyMap<string, number>) =>
     [...exposed.keys()].filter((key) => key.startsWith('namegate_'))
-  assert.deepEqual(own(samples), own(quiet.samples), 'the same series as before')
+  assert.deepEqual(own(samples), own(quiet.samples), 'the same series')
   const quoted = String.raw`endpoint="shop\"} 1\nnamegate_evil"`
   const rest = [...samples.keys()].map((key) => key.replace(quoted, 'endpoint=""'))
   assert.doesNotMatch(rest.join('\n'), /evil|shop|203\.0\.113|10\.99/)

@@ -1,4 +1,4 @@
-// Notes of admin sockets: as long as a daemon serves, and removed by the next daemon if it was killed.
+// Notes of admin sockets: they exist while a daemon serves, and the next daemon removes those of a killed one.
 
 import assert from 'node:assert/strict'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,12 +10,12 @@ import { mkFolder } from '../support/nodes/daemon-files.ts'
 const folder = mkFolder()
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Other daemons of this machine have notes too. */
+/** Other daemons of this machine have notes, too. */
 function ours(): readonly string[] {
   return notedSockets().filter((path) => path.startsWith(folder))
 }
 
-test('noteSocket notes a socket until its end, and sweeps what killed daemons left', () => {
+test('noteSocket notes a socket until its end, and removes notes of killed daemons', () => {
   process.env['XDG_RUNTIME_DIR'] = folder
   const [first, second] = ['a.sock', 'b.sock'].map((name) => join(folder, name))
   assert.ok(first !== undefined && second !== undefined)
@@ -28,7 +28,7 @@ test('noteSocket notes a socket until its end, and sweeps what killed daemons le
   assert.deepEqual(ours(), [second])
   rmSync(second)
   const forgetFirst = noteSocket(first)
-  assert.deepEqual(ours(), [first], 'the socket of the second is gone, so its daemon was killed')
+  assert.deepEqual(ours(), [first], 'the second socket is gone, so its daemon was killed')
   forgetFirst()
   forgetSecond()
   assert.deepEqual(ours(), [])

@@ -1,5 +1,5 @@
-// The forms of policy and the keys about them in a running daemon: allow-lists and NetworkPolicies in a folder, what an
-// emptied or broken allow-list does, fields that are left out, ports that endpoints name.
+// The forms of policy in a running daemon, and their keys: allow-lists and NetworkPolicies in a folder, an emptied or broken allow-list,
+// fields that are left out, and named ports of endpoints.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -43,7 +43,7 @@ test('Daemon applies allow-lists to the endpoints of policies.allow-list-endpoin
   })
 })
 
-test('Daemon loads the egress half of what it may, and tells of the rest', async () => {
+test('Daemon loads the egress half of a NetworkPolicy, and reports the rest', async () => {
   const files = {
     'endpoints.yaml': TWO,
     'p/half.yaml':
@@ -64,7 +64,7 @@ test('Daemon loads the egress half of what it may, and tells of the rest', async
   })
 })
 
-test('Daemon gives policies the ports that endpoints name, and follows their files', async () => {
+test('Daemon resolves named ports of endpoints in policies, and follows their files', async () => {
   const endpoints = (port: string) =>
     `endpoints:\n  - { name: me, addresses: [127.0.0.1], labels: { app: me } }\n  - { name: db, addresses: [127.0.0.3], labels: { app: db }, ports: { pg: ${port} } }\n`
   const files = {

@@ -1,5 +1,4 @@
-// Names that are asked before anyone does (`dns.prewarm`), seen through the daemon with real files and sockets, and
-// time that passes only when the test says so.
+// Names that namegate asks before a client does (`dns.prewarm`), through the daemon with real files and sockets, on fake time.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,14 +24,14 @@ function asked(lab: DaemonLab): readonly string[] {
   return ours.map((query) => `${query.name} ${type(query)}`).sort()
 }
 
-/** Lets the next questions go, and waits until so many answers in all have taught. */
+/** Sends the next queries, and waits until this number of answers has taught in all. */
 async function warmed(lab: DaemonLab, answers: number): Promise<void> {
   await lab.pass(TICK_MS)
   const { prewarm } = lab.daemon.proxy
   await until(`${answers} answers`, () => prewarm?.counters.answered === answers)
 }
 
-test('Prewarm asks the exact names of each endpoint’s policy, in its name, before anybody does', async () => {
+test('Prewarm asks the exact names of each endpoint’s policy for the endpoint, before a client does', async () => {
   await withLab(OPTIONS, async (lab) => {
     lab.upstream.behaviour = (query) => query.send(answerTo(query, { ttl: TTL_S }))
     await warmed(lab, 4)
@@ -47,7 +46,7 @@ test('Prewarm asks the exact names of each endpoint’s policy, in its name, bef
   })
 })
 
-test('Prewarm asks again when a tenth of the TTL is left, and not before', async () => {
+test('Prewarm asks again when a tenth of the TTL is left, not earlier', async () => {
   await withLab(OPTIONS, async (lab) => {
     lab.upstream.behaviour = (query) => query.send(answerTo(query, { ttl: TTL_S }))
     await warmed(lab, 4)
@@ -59,7 +58,7 @@ test('Prewarm asks again when a tenth of the TTL is left, and not before', async
   })
 })
 
-test('Prewarm asks what an endpoint may ask over TCP alone', async () => {
+test('Prewarm asks over TCP what an endpoint can ask only over TCP', async () => {
   const text = policyText('web', ['www.example']).replace("'53'", "'53', protocol: TCP")
   await withLab({ ...OPTIONS, files: { ...FILES, 'policy.yaml': text } }, async (lab) => {
     lab.upstream.behaviour = (query) => query.send(answerTo(query, { ttl: TTL_S }))
@@ -68,7 +67,7 @@ test('Prewarm asks what an endpoint may ask over TCP alone', async () => {
   })
 })
 
-test('Prewarm stops asking for a name that left the policy, and for an endpoint that went', async () => {
+test('Prewarm stops asking a name that is no longer in policy, and for a removed endpoint', async () => {
   await withLab(OPTIONS, async (lab) => {
     lab.upstream.behaviour = (query) => query.send(answerTo(query, { ttl: TTL_S }))
     await warmed(lab, 4)
@@ -84,7 +83,7 @@ test('Prewarm stops asking for a name that left the policy, and for an endpoint 
   })
 })
 
-test('Prewarm tries what brings no address later and later, and sends a hundred a second at most', async () => {
+test('Prewarm retries names without an address later and later, and sends at most a hundred queries a second', async () => {
   const names = Array.from({ length: 30 }, (_, i) => `n${i}.example`)
   const files = {
     ...FILES,
@@ -97,13 +96,13 @@ test('Prewarm tries what brings no address later and later, and sends a hundred 
     assert.ok(prewarm !== undefined)
     for (let tick = 1; tick <= 3; tick++) {
       await lab.pass(TICK_MS)
-      await until('ten are over', () => prewarm.counters.unanswered === tick * 10)
+      await until('ten have ended', () => prewarm.counters.unanswered === tick * 10)
       assert.equal(prewarm.counters.asked, tick * 10)
     }
     const before = prewarm.counters.asked
     for (let second = 0; second < 10; second++) {
       for (let i = 0; i < 10; i++) await lab.pass(TICK_MS)
-      await until('all are over', () => prewarm.counters.unanswered === prewarm.counters.asked)
+      await until('all have ended', () => prewarm.counters.unanswered === prewarm.counters.asked)
     }
     const again = prewarm.counters.asked - before
     assert.ok(again >= 60 && again <= 120, `${again} tries in 10 s: after 1 s, 2 s and 4 s`)

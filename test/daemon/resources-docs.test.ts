@@ -1,4 +1,4 @@
-// The commands of docs/resources.md, one after the other, beside a daemon with its file.
+// Runs the commands of docs/resources.md, one after the other, beside a daemon with its file.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ function blocks(language: string): readonly string[] {
     .map((block) => block.slice(language.length + 1))
 }
 
-test('docs/resources.md does what it says', async () => {
+test('The commands of docs/resources.md work as written', async () => {
   const [yaml = ''] = blocks('yaml')
   const folder = new DaemonFolder({
     files: {

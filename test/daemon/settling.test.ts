@@ -1,5 +1,4 @@
-// When a change of a file counts (docs/spec/semantics 2), seen through the daemon: what clients are told, with real
-// files and time that passes only when a test says so.
+// When a change of a file takes effect (docs/spec/semantics 2), seen in the answers of the daemon, with real files and fake time.
 
 import assert from 'node:assert/strict'
 import { truncateSync } from 'node:fs'
@@ -13,7 +12,7 @@ import { withLab, type DaemonLab, type DaemonLabOptions } from '../support/labs/
 const ME = endpointsText({ me: '127.0.0.1' })
 const OLD = policyText('web', ['old.example'])
 const NEW = policyText('web', ['new.example'])
-/** Two looks at the files and the quiet between them. */
+/** Two looks at the files, and the quiet time between them. */
 const SETTLED = 200
 
 async function verdicts(lab: DaemonLab): Promise<readonly string[]> {
@@ -25,13 +24,13 @@ const NEW_RULES = ['REFUSED 15', 'NOERROR']
 const ANYTHING = ['NOERROR', 'NOERROR']
 
 const ONE = { files: { 'policy.yaml': OLD, 'endpoints.yaml': ME } } as const
-/** The same in a folder of policies, where a file that is gone was removed. */
+/** The same in a folder of policies, where a missing file counts as removed. */
 const FOLDER = {
   files: { 'policies/policy.yaml': OLD, 'endpoints.yaml': ME },
   policies: ['policies'],
 } as const
 
-test('Daemon reads a changed policy once it has been quiet for 100 ms, not while it is written', async () => {
+test('Daemon reads a changed policy when it was quiet for 100 ms, not during the write', async () => {
   await withLab(ONE, async (lab) => {
     assert.deepEqual(await verdicts(lab), OLD_RULES)
     const { revision } = lab.daemon.policies
@@ -50,7 +49,7 @@ test('Daemon reads a changed policy once it has been quiet for 100 ms, not while
   })
 })
 
-test('Daemon keeps the last good version of a broken file and says so everywhere', async () => {
+test('Daemon keeps the last good version of a broken file, and reports it everywhere', async () => {
   await withLab(ONE, async (lab) => {
     const { revision } = lab.daemon.policies
     lab.write('policy.yaml', NEW.replace('toFQDNs', 'toFQDN'))
@@ -76,7 +75,7 @@ test('Daemon keeps the last good version of a broken file and says so everywhere
   })
 })
 
-test('Daemon takes a policy file that is gone from its folder for removed after 1 s, and names who lost it', async () => {
+test('Daemon removes the policies of a missing file after 1 s, and names the endpoints that lost their policy', async () => {
   await withLab(FOLDER, async (lab) => {
     lab.remove('policies/policy.yaml')
     await lab.pass(1000)
@@ -111,7 +110,7 @@ const WITHOUT_DOCUMENT: readonly (readonly [why: string, file: string, text: str
   ['is emptied but for a line end', 'policies/policy.yaml', '\n'],
   ['is emptied but for a byte order mark', 'policies/policy.yaml', '\ufeff'],
   ['has every line commented out', 'policies/policy.yaml', OLD.replaceAll(/^/gm, '# ')],
-  ['has the marks of documents alone', 'policies/policy.yaml', '---\n---\n'],
+  ['has only document marks', 'policies/policy.yaml', '---\n---\n'],
   ['is null', 'policies/policy.yaml', 'null\n'],
   [
     'has a document without a spec',
@@ -138,7 +137,7 @@ for (const [why, file, text] of WITHOUT_DOCUMENT) {
       assert.match(await lab.admin.metrics(), /namegate_policy_files\{state="last-good"\} 1\n/)
       lab.remove(file)
       await lab.pass(1200)
-      assert.deepEqual(await verdicts(lab), ANYTHING, 'deleting it takes the policy away')
+      assert.deepEqual(await verdicts(lab), ANYTHING, 'a deleted file removes its policy')
     })
   })
 }
@@ -147,7 +146,7 @@ for (const [what, act] of [
   ['empty', (lab: DaemonLab) => lab.empty('policy.yaml')],
   ['gone', (lab: DaemonLab) => lab.remove('policy.yaml')],
 ] as const) {
-  test(`Daemon passes over a policy file that is ${what} for less than 1 s`, async () => {
+  test(`Daemon ignores a policy file that is ${what} for less than 1 s`, async () => {
     await withLab(ONE, async (lab) => {
       const { revision } = lab.daemon.policies
       for (let i = 0; i < 3; i++) {
@@ -167,7 +166,7 @@ for (const [what, act] of [
   })
 }
 
-test('Daemon does not read a file that changes between the look at it and the reading', async () => {
+test('Daemon does not load a file that changes between the look and the read', async () => {
   await withLab(ONE, async (lab) => {
     lab.write('policy.yaml', NEW)
     await lab.pass(100)
@@ -181,7 +180,7 @@ test('Daemon does not read a file that changes between the look at it and the re
   })
 })
 
-test('Daemon reads again at SIGHUP, but no file in the middle of an edit', async () => {
+test('Daemon reads again at SIGHUP, but no file during an edit', async () => {
   await withLab(ONE, async (lab) => {
     lab.empty('policy.yaml')
     lab.daemon.sources.reload()
@@ -194,7 +193,7 @@ test('Daemon reads again at SIGHUP, but no file in the middle of an edit', async
   })
 })
 
-test('Daemon reads files that nobody watches at SIGHUP, removed ones too', async () => {
+test('Daemon reads files without a watch at SIGHUP, and notices removed ones', async () => {
   await withLab({ ...FOLDER, watch: false }, async (lab) => {
     lab.write('policies/policy.yaml', NEW)
     await lab.pass(5000)
@@ -211,7 +210,7 @@ test('Daemon reads files that nobody watches at SIGHUP, removed ones too', async
   })
 })
 
-test('Daemon takes the swap of a mounted folder for one change, removed files included', async () => {
+test('Daemon handles the swap of a mounted folder as one change, with its removed files', async () => {
   let mounted: MountedFolder | undefined
   const options: DaemonLabOptions = {
     files: { 'endpoints.yaml': ME },

@@ -1,5 +1,5 @@
-// Where policies and endpoints come from is away: what is in force stays, and names never seen before get identities under
-// it. What happens when that lasts longer than `sources.max-age` is the operator's word, until the sources are heard again.
+// The sources of policies and endpoints are silent. What is in force stays, and new names get identities. After `sources.max-age`,
+// `sources.then` decides, until a source is heard again.
 
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const MINUTE = 60_000
-/** Looks come every 5 seconds at the least. */
+/** Looks are at least every 5 seconds. */
 const LOOK = 6000
 
 function options(then: 'keep' | 'audit' | 'deny') {
@@ -38,7 +38,7 @@ function find(lab: DaemonLab): void {
   for (const name of ['policies', 'places']) renameSync(lab.path(`${name}-away`), lab.path(name))
 }
 
-/** Time in steps, as a clock has it. */
+/** Passes time in steps, as a clock does. */
 async function passSteps(lab: DaemonLab, milliseconds: number): Promise<void> {
   for (let left = milliseconds; left > 0; left -= 1000) await lab.pass(1000)
 }
@@ -61,7 +61,7 @@ function logged({ logged: lines }: DaemonLab, what: RegExp): number {
 const SILENT = /silent for longer than sources\.max-age/
 const HEARD = /all sources are heard again/
 
-test('Daemon gives names never seen before their identities while all sources are gone (P29)', async () => {
+test('Daemon gives new names their identities while all sources are silent (P29)', async () => {
   await withLab(options('keep'), async (lab) => {
     lose(lab)
     await passSteps(lab, 2 * MINUTE)
@@ -84,7 +84,7 @@ test('Daemon gives names never seen before their identities while all sources ar
   })
 })
 
-test('Daemon with sources.then audit denies nothing from max-age on until the sources are heard', async () => {
+test('Daemon with sources.then audit denies nothing from max-age until the sources are heard', async () => {
   await withLab(options('audit'), async (lab) => {
     lose(lab)
     await passSteps(lab, MINUTE - LOOK)
@@ -99,7 +99,7 @@ test('Daemon with sources.then audit denies nothing from max-age on until the so
   })
 })
 
-test('Daemon with sources.then audit leaves a bypass that was set by hand', async () => {
+test('Daemon with sources.then audit keeps a bypass that was set by hand', async () => {
   await withLab(options('audit'), async (lab) => {
     lab.daemon.mode.set('bypass')
     lose(lab)
@@ -111,7 +111,7 @@ test('Daemon with sources.then audit leaves a bypass that was set by hand', asyn
   })
 })
 
-test('Daemon with sources.then deny refuses every name from max-age on, and what is known stays', async () => {
+test('Daemon with sources.then deny refuses every name from max-age, and known addresses stay', async () => {
   await withLab(options('deny'), async (lab) => {
     lose(lab)
     await passSteps(lab, MINUTE - LOOK)
@@ -151,7 +151,7 @@ const CLUSTER = {
   config: 'kubernetes: { node: n }\nsources: { max-age: 1m, then: deny }',
 }
 
-test('Daemon counts collections that the API server does not show as sources that are away', async () => {
+test('Daemon counts collections that the API server does not show as silent', async () => {
   const model = new ApiModel()
   let api: MemoryApi | undefined
   const cluster = (clock: FakeClock): MemoryApi => (api = new MemoryApi(model, clock))
@@ -179,14 +179,14 @@ test('Daemon counts collections that the API server does not show as sources tha
     )
     assert.match(await lab.metrics(), /source_age_seconds\{source="collections"\} [67]\d/)
     api.isAway = false
-    // The wait between two attempts is at most half a minute.
+    // The pause between two attempts is at most half a minute.
     await passSteps(lab, MINUTE)
     assert.equal(logged(lab, HEARD), 1)
     assert.equal(lab.daemon.mode.isSilentFor('deny'), false)
   })
 })
 
-test('Daemon does not count a kind that the cluster does not have as away', async () => {
+test('Daemon does not count a kind that the cluster does not have as silent', async () => {
   const model = new ApiModel()
   model.defined.delete('clusternetworkpolicies')
   const cluster = (clock: FakeClock): MemoryApi => new MemoryApi(model, clock)

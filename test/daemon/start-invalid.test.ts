@@ -1,5 +1,5 @@
-// A start with wrong input: every fault of all files at once, as `file:line:col: message` on stderr, exit 2,
-// and nothing that listens or stays behind.
+// A start with invalid input: every fault of all files at once, as `file:line:col: message` on stderr, exit 2, and no listener or file is
+// left.
 
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
@@ -46,7 +46,7 @@ const ROWS: readonly Row[] = [
     places: ['namegate.yaml:8:1', 'namegate.yaml:9:15', 'namegate.yaml:10:11'],
   },
   {
-    what: 'all files of all kinds at once, with a path that is not there',
+    what: 'all files of all kinds at once, with a missing path',
     options: {
       files: {
         'p/one.yaml': policyText('one', ['a.example']).replace('toFQDNs', 'toFQDN'),
@@ -70,7 +70,7 @@ const ROWS: readonly Row[] = [
     says: /^namegate\.yaml:3:24: found no file or folder gone, expected one/m,
   },
   {
-    what: 'a policy that two files have, and an endpoint of two files',
+    what: 'a policy in two files, and an endpoint in two files',
     options: {
       files: {
         'p/one.yaml': GOOD['policy.yaml'],
@@ -83,7 +83,7 @@ const ROWS: readonly Row[] = [
     says: /again, first at p\/one\.yaml:\d+$/m,
   },
   {
-    what: 'more than a bound allows',
+    what: 'more than a bound',
     options: {
       config: { limits: '{ endpoints: 1 }' },
       files: { 'endpoints.yaml': endpointsText({ a: '127.0.0.1', b: '127.0.0.2' }) },
@@ -92,7 +92,7 @@ const ROWS: readonly Row[] = [
     says: /limits\.endpoints allows 1$/m,
   },
   {
-    what: 'upstreams that are namegate itself',
+    what: "upstreams that are namegate's own listeners",
     options: {
       config: {
         listeners:
@@ -108,7 +108,7 @@ const ROWS: readonly Row[] = [
 
 describe('namegate run', { concurrency: 2 }, () => {
   for (const { what, options, places: expected, says } of ROWS) {
-    test(`exits 2 and tells ${what}`, async () => {
+    test(`exits 2 and reports ${what}`, async () => {
       const folder = mkDaemon(options)
       const before = readdirSync(folder.path)
       const output = await folder.namegate('run')

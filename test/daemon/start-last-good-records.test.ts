@@ -1,5 +1,5 @@
-// Files of endpoints and resources that are broken or missing when the daemon starts are what they were when they were in force last, as
-// policy files are; it is told as at run time, and they come into force when they are repaired.
+// Files of endpoints and resources that are broken or missing at the start keep their last version in force, as policy files do. The daemon
+// reports it as at run time, and loads them when they are repaired.
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { MemoryState } from '../support/models/memory-state.ts'
 
 interface Row {
   readonly file: string
-  /** What it was, and what repairs it. */
+  /** The last version, and a repaired one. */
   readonly before: string
   readonly after: string
   readonly broken: string
@@ -43,7 +43,7 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-/** A daemon whose file is broken now and was `text` when it was in force last. */
+/** A daemon whose file is broken now, and whose last version in force was `text`. */
 function options(state: MemoryState, row: Row, text?: string, now = row.broken): DaemonLabOptions {
   const files = {
     'policy.yaml': policyText('web', ['a.example']),
@@ -66,7 +66,7 @@ function options(state: MemoryState, row: Row, text?: string, now = row.broken):
 for (const row of ROWS) {
   const { file, before, after, broken, names } = row
 
-  test(`Daemon starts over broken ${file} with what was in force last, and tells`, async () => {
+  test(`Daemon starts over broken ${file} with the last version in force, and reports it`, async () => {
     await withLab(options(new MemoryState(), row, before), async (lab) => {
       assert.deepEqual(names(lab), ['before'])
       const { health, faults } = statusView(lab.admin)
@@ -78,12 +78,12 @@ for (const row of ROWS) {
       await lab.pass(200)
       await lab.pass(200)
       assert.deepEqual(names(lab), ['after'])
-      // The upstream's answer to the first probe comes when it comes.
+      // The answer of the upstream to the first probe can arrive later.
       await until('health ok', () => statusView(lab.admin).health === 'ok')
     })
   })
 
-  test(`Daemon starts without ${file} with what was in force last, and tells`, async () => {
+  test(`Daemon starts without ${file} with the last version in force, and reports it`, async () => {
     const state = new MemoryState()
     const prepare = (folder: string): void => rmSync(join(folder, file))
     await withLab({ ...options(state, row, before), prepare }, async (lab) => {
@@ -110,7 +110,7 @@ for (const row of ROWS) {
     })
   })
 
-  test(`Daemon does not start without ${file} of which nothing good is kept`, async () => {
+  test(`Daemon does not start without ${file} if no version is kept`, async () => {
     const prepare = (folder: string): void => rmSync(join(folder, file))
     for (const text of [undefined, broken]) {
       const start = DaemonLab.start({ ...options(new MemoryState(), row, text), prepare })
@@ -124,7 +124,7 @@ for (const row of ROWS) {
     }
   })
 
-  test(`Daemon keeps the text of ${file} that is in force, and not of a broken version`, async () => {
+  test(`Daemon keeps the text of ${file} that is in force, not of a broken version`, async () => {
     const state = new MemoryState()
     await withLab(options(state, row, undefined, before), async (lab) => {
       lab.write(file, broken)
@@ -135,7 +135,7 @@ for (const row of ROWS) {
     })
   })
 
-  test(`Daemon does not start over broken ${file} of which nothing good is kept`, async () => {
+  test(`Daemon does not start over broken ${file} if no version is kept`, async () => {
     for (const text of [undefined, broken]) {
       const start = DaemonLab.start(options(new MemoryState(), row, text))
       await assert.rejects(start, InvalidInputError)

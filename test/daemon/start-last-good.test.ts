@@ -1,5 +1,5 @@
-// A policy file that is broken when the daemon starts is what it was when it was in force last, as long as the state
-// folder has its text; it is told as at run time, and comes into force when it is repaired. Without that text nothing starts.
+// A policy file that is broken at the start keeps its last version in force, if the state folder has its text. The daemon reports it as at
+// run time, and loads the file when it is repaired. Without that text, the daemon does not start.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
@@ -37,7 +37,7 @@ interface Before {
   readonly more?: Readonly<Record<string, string>>
 }
 
-/** A daemon whose file was `text` when it was in force last. */
+/** A daemon whose file was `text` when it was last in force. */
 function options(state: MemoryState, { text, now, more = {} }: Before): DaemonLabOptions {
   return {
     files: { 'endpoints.yaml': ENDPOINTS, 'policy.yaml': now, ...more },
@@ -56,7 +56,7 @@ function keptText(state: MemoryState, lab: DaemonLab): string | undefined {
   return state.read()?.sourceFiles.get(lab.path('policy.yaml'))
 }
 
-test('Daemon keeps the text of a policy file that is in force, and of none that is broken or gone', async () => {
+test('Daemon keeps the text of a policy file in force, and of none that is broken or missing', async () => {
   const state = new MemoryState()
   await withLab(options(state, { now: GOOD }), async (lab) => {
     lab.write('policy.yaml', BROKEN)
@@ -72,7 +72,7 @@ for (const [what, now] of [
   ['was emptied', ''],
   ['has its lines commented out', GOOD.replaceAll(/^/gm, '#')],
 ] as const) {
-  test(`Daemon does not start over a policy file that ${what}, without what was in force last`, async () => {
+  test(`Daemon does not start over a policy file that ${what}, without a kept version`, async () => {
     const refused = withLab(options(new MemoryState(), { now }), async () => undefined)
     await assert.rejects(refused, InvalidInputError)
   })
@@ -87,7 +87,7 @@ for (const [place, put] of [
     put(join(folder, 'policy.yaml'))
   }
 
-  test(`Daemon starts with what was in force last where ${place} is in the place of a policy file`, async () => {
+  test(`Daemon starts with the last version in force where ${place} is in the place of a policy file`, async () => {
     const given = options(new MemoryState(), { text: GOOD, now: GOOD })
     await withLab({ ...given, prepare }, async (lab) => {
       assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
@@ -97,7 +97,7 @@ for (const [place, put] of [
   })
 }
 
-test('Daemon starts without a configured policy file with what was in force last, and tells', async () => {
+test('Daemon starts without a configured policy file with the last version in force, and reports it', async () => {
   const prepare = (folder: string): void => rmSync(join(folder, 'policy.yaml'))
   const state = new MemoryState()
   await withLab({ ...options(state, { text: GOOD, now: GOOD }), prepare }, async (lab) => {
@@ -110,7 +110,7 @@ test('Daemon starts without a configured policy file with what was in force last
   })
 })
 
-test('Daemon does not start over a link without a target, without what was in force last', async () => {
+test('Daemon does not start over a link without a target, without a kept version', async () => {
   const prepare = (folder: string): void => {
     rmSync(join(folder, 'policy.yaml'))
     symlinkSync('/nowhere/at/all', join(folder, 'policy.yaml'))
@@ -122,7 +122,7 @@ test('Daemon does not start over a link without a target, without what was in fo
   await assert.rejects(refused, InvalidInputError)
 })
 
-test('Daemon starts over an emptied policy file with what was in force last, and tells', async () => {
+test('Daemon starts over an emptied policy file with the last version in force, and reports it', async () => {
   const state = new MemoryState()
   await withLab(options(state, { text: GOOD, now: '' }), async (lab) => {
     assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
@@ -135,7 +135,7 @@ test('Daemon starts over an emptied policy file with what was in force last, and
   })
 })
 
-test('Daemon starts over a broken policy file with what was in force last, and tells', async () => {
+test('Daemon starts over a broken policy file with the last version in force, and reports it', async () => {
   const state = new MemoryState()
   await withLab(options(state, { text: GOOD, now: BROKEN }), async (lab) => {
     assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
@@ -157,7 +157,7 @@ test('Daemon starts over a broken policy file with what was in force last, and t
   })
 })
 
-test('Daemon logs that a broken file is in force again, also when nothing changes by it', async () => {
+test('Daemon logs that a broken file is in force again, also when nothing changes', async () => {
   await withLab(options(new MemoryState(), { now: GOOD }), async (lab) => {
     for (const [text, count, why] of [
       [BROKEN, 0, 'a fault'],
@@ -179,9 +179,12 @@ function repairs(lab: DaemonLab): readonly string[] {
 }
 
 const REFUSED: readonly (readonly [reason: string, before: Before])[] = [
-  ['nothing was kept', { now: BROKEN }],
-  ['what was kept is not understood any more', { text: BROKEN, now: BROKEN }],
-  ['what was kept contradicts another file', { text: GOOD, now: BROKEN, more: { 'z.yaml': GOOD } }],
+  ['no version is kept', { now: BROKEN }],
+  ['the kept version is invalid now', { text: BROKEN, now: BROKEN }],
+  [
+    'the kept version contradicts another file',
+    { text: GOOD, now: BROKEN, more: { 'z.yaml': GOOD } },
+  ],
 ]
 
 for (const [reason, before] of REFUSED) {
@@ -195,11 +198,11 @@ test('Daemon does not keep a text over the bound, and counts it', async () => {
   const long = `${GOOD}# ${'x'.repeat(KEPT_TEXT_MAX)}\n`
   await withLab(options(state, { text: GOOD, now: long }), async (lab) => {
     assert.equal(lab.daemon.sources.fileTexts?.tooLong, 1)
-    assert.equal(keptText(state, lab), undefined, 'and not what it was before either')
+    assert.equal(keptText(state, lab), undefined, 'nor the version before')
   })
 })
 
-test('Daemon forgets the text of a file that is gone', async () => {
+test('Daemon drops the text of a missing file', async () => {
   const state = new MemoryState()
   const gone: SavedDocument = { kind: 'source-file', key: '/no/such.yaml', text: GOOD }
   state.document(gone)
@@ -210,7 +213,7 @@ test('Daemon forgets the text of a file that is gone', async () => {
   })
 })
 
-test('Daemon keeps what is in force of files while others contradict each other', async () => {
+test('Daemon keeps the text in force of files while others contradict each other', async () => {
   const state = new MemoryState()
   const before = GOOD.replace('name: names', 'name: more')
   const more = { 'z.yaml': before }
@@ -224,6 +227,6 @@ test('Daemon keeps what is in force of files while others contradict each other'
     assert.equal(keptText(state, lab), GOOD)
     const texts = state.read()?.sourceFiles
     assert.equal(texts?.get(lab.path('endpoints.yaml')), other)
-    assert.equal(texts.get(lab.path('z.yaml')), before, 'what it was before it contradicted')
+    assert.equal(texts.get(lab.path('z.yaml')), before, 'the version before the contradiction')
   })
 })

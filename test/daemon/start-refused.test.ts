@@ -1,5 +1,4 @@
-// A start that the machine refuses: one clear line with the remedy on stderr, exit 3, and nothing of a
-// running daemon is touched.
+// A start that the machine refuses: one clear line with the remedy on stderr, exit 3, and a running daemon is left alone.
 
 import assert from 'node:assert/strict'
 import { chmodSync, cpSync, mkdirSync, symlinkSync } from 'node:fs'
@@ -44,7 +43,7 @@ function mkDaemon(config: Readonly<Record<string, string>>): DaemonFolder {
   return folder
 }
 
-/** One line from the program itself, besides lines of the log. */
+/** Checks for one line of the program itself, besides lines of the log. */
 function assertRefused(output: Output, line: RegExp): void {
   const own = output.stderr.split('\n').filter((each) => each !== '' && !/^[[{]/.test(each))
   assert.deepEqual([output.code, output.stdout, own.length], [3, '', 1], output.stderr)
@@ -56,7 +55,7 @@ function onPort(port: number): string {
 }
 
 describe('namegate run', { concurrency: 2 }, () => {
-  test('exits 3 when another daemon has the state folder, and names it', async () => {
+  test('exits 3 when another daemon has the state folder, and names that daemon', async () => {
     const { pid } = daemon.process
     const folder = mkDaemon({ state: `{ directory: ${first.in('state')} }` })
     assertRefused(
@@ -67,7 +66,7 @@ describe('namegate run', { concurrency: 2 }, () => {
     )
   })
 
-  test('exits 3 when a file stands in the place of the state folder, and says what to do with it', async () => {
+  test('exits 3 when a file is in the place of the state folder, with a remedy', async () => {
     const folder = mkDaemon({ state: '{ directory: policy.yaml }' })
     const output = await folder.namegate('run')
     assertRefused(
@@ -76,7 +75,7 @@ describe('namegate run', { concurrency: 2 }, () => {
     )
   })
 
-  test('exits 3 when another daemon answers at the admin socket, which it leaves alone', async () => {
+  test('exits 3 when another daemon answers at the admin socket, and leaves that daemon alone', async () => {
     const folder = mkDaemon({ admin: `{ socket: ${first.in('admin.sock')} }` })
     assertRefused(
       await folder.namegate('run'),
@@ -127,7 +126,7 @@ describe('namegate run', { concurrency: 2 }, () => {
     socket.close()
   })
 
-  test('exits 3 when eBPF was asked for and is not built, and says what to install', async () => {
+  test('exits 3 when the config wants eBPF and it is not built, and names the packages to install', async () => {
     const folder = mkDaemon({ datapath: '{ kind: ebpf }' })
     const tree = folder.in('tree')
     mkdirSync(tree)
@@ -143,11 +142,11 @@ describe('namegate run', { concurrency: 2 }, () => {
   })
 
   test(
-    'exits 3 when pins are left in the usual path and the config has another one',
+    'exits 3 when pins exist in the usual path and the config has another path',
     { skip: NEEDS_ROOT },
     async () => {
       const folder = mkDaemon({ datapath: '{ kind: ebpf, ebpf: { pin-path: pins } }' })
-      // Folders that nobody else sees: what is pinned on this machine is not ours.
+      // Folders in their own mount namespace: pins of this machine do not matter.
       const pins = pinDirectory(DEFAULT_PIN_PATH)
       const script = `mount -t tmpfs none /sys/fs/bpf && mount -t tmpfs none /run && mkdir -p ${pins} && touch ${pins}/ng_endpoints && exec ${PROGRAM} run --config namegate.yaml`
       assertRefused(
@@ -157,7 +156,7 @@ describe('namegate run', { concurrency: 2 }, () => {
     },
   )
 
-  test('exits 3 when maps are to be pinned where no bpffs is', { skip: NEEDS_ROOT }, async () => {
+  test('exits 3 when the pin path is in no bpffs', { skip: NEEDS_ROOT }, async () => {
     const folder = mkDaemon({ datapath: '{ kind: ebpf, ebpf: { pin-path: pins } }' })
     assertRefused(
       await folder.namegate('run'),
@@ -170,7 +169,7 @@ describe('namegate run without root', { skip: NEEDS_ROOT, concurrency: 2 }, () =
   const asNobody = async (folder: DaemonFolder): Promise<Output> =>
     await folder.run('setpriv', ...NOBODY, PROGRAM, 'run', '--config', 'namegate.yaml')
 
-  /** With one folder that everyone may write in. */
+  /** A folder in which everyone can write. */
   function mkOpen(config: Readonly<Record<string, string>>): DaemonFolder {
     const folder = mkDaemon({
       state: '{ directory: open/state }',

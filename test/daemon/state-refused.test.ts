@@ -1,5 +1,5 @@
-// A state folder that takes nothing stops nothing (docs/state.md): the daemon starts on what the folder has, and says that
-// nothing is kept. One that is full takes things again when there is room.
+// A state folder that refuses writes does not stop the daemon (docs/state.md). The daemon starts with the content of the folder, and
+// reports that nothing is kept. When a full folder has room again, the daemon writes.
 
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
@@ -40,7 +40,7 @@ function mkFolder(): DaemonFolder {
   return folder
 }
 
-/** The daemon in a mount namespace of its own, after `mounting`. */
+/** Runs the daemon in its own mount namespace, after `mounting`. */
 async function serveOver(folder: DaemonFolder, mounting: string): Promise<RunningDaemon> {
   const command = `${mounting} && exec ${PROGRAM} run --config namegate.yaml`
   const child = new LabProcess('unshare', ['-m', 'sh', '-c', command], { cwd: folder.path })
@@ -61,7 +61,7 @@ async function setResource(folder: DaemonFolder): Promise<number | undefined> {
 }
 
 test(
-  'the daemon starts over a read-only state folder, uses what is there and says that nothing is kept',
+  'the daemon starts over a read-only state folder, uses its content and reports that nothing is kept',
   {
     skip: NEEDS_ROOT,
   },
@@ -72,10 +72,10 @@ test(
     assert.match(daemon.process.stderr, /state folder takes no lock/)
     assert.match(await warningsOf(daemon), REFUSES)
     const { text: before } = await daemon.get('/v1/endpoints')
-    assert.match(before, /"audit":true/, 'settings of before are in force')
-    assert.equal(await setResource(folder), 500, 'and what is not kept is said')
+    assert.match(before, /"audit":true/, 'earlier settings are in force')
+    assert.equal(await setResource(folder), 500, 'the response reports a resource that is not kept')
     const said = await folder.namegate('audit', 'off', '--endpoint', 'me')
-    assert.equal(said.code, 3, 'of settings, too')
+    assert.equal(said.code, 3, 'the same for settings')
     assert.match(said.stderr, /audit: in force, but not kept over restarts yet: .*EROFS/)
     const { text: later } = await daemon.get('/v1/endpoints')
     assert.match(later, /"audit":false/)
@@ -87,11 +87,11 @@ test(
 )
 
 for (const [what, mode] of [
-  ['may not look into', 0o700],
-  ['may not write in', 0o755],
+  ['cannot look into', 0o700],
+  ['cannot write in', 0o755],
 ] as const) {
   test(
-    `the daemon starts over a state folder that it ${what}, and keeps things as soon as it may`,
+    `the daemon starts over a state folder that it ${what}, and writes as soon as it can`,
     { skip: NEEDS_ROOT },
     async () => {
       const folder = mkFolder()
@@ -104,7 +104,11 @@ for (const [what, mode] of [
       await child.untilOutput(/namegate serves/, 60_000)
       assert.match(child.stderr, /state folder takes no lock: .*EACCES|EACCES.*takes no lock/)
       assert.match(await warningsOf(daemon), REFUSES)
-      assert.equal(await setResource(folder), 500, 'what is not kept is said')
+      assert.equal(
+        await setResource(folder),
+        500,
+        'the response reports a resource that is not kept',
+      )
       const mended = await folder.run('chown', '-R', '65534:65534', folder.in('state'))
       assert.equal(mended.code, 0, mended.stderr)
       await until('no warning', async () => !REFUSES.test(await warningsOf(daemon)), 60_000, 100)
@@ -114,7 +118,7 @@ for (const [what, mode] of [
 }
 
 test(
-  'the daemon keeps what it could not keep when a full state folder has room again',
+  'the daemon writes what it could not write when a full state folder has room again',
   {
     skip: NEEDS_ROOT,
   },
@@ -132,7 +136,7 @@ test(
   },
 )
 
-test('status names kept files that were passed over until they are written again', async () => {
+test('status names kept files that the daemon skipped until they are written again', async () => {
   const folder = mkFolder()
   folder.write('state/settings.json', 'no settings')
   const daemon = await folder.serve()

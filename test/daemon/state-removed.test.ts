@@ -1,5 +1,5 @@
-// A state folder that is removed while the daemon runs, or a file of it, is noticed within seconds, told, and written anew
-// (docs/state.md). Where another daemon has it by then, nothing is written before that one ends.
+// A state folder or one of its files is removed while the daemon runs. The daemon notices it within seconds, logs it, and writes it again
+// (docs/state.md). If another daemon has the folder by then, it writes after that daemon has ended.
 
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ async function serveBeside(folder: DaemonFolder): Promise<RunningDaemon> {
   return daemon
 }
 
-/** Generation of the newest file of a kind; 0 when there is none. */
+/** The generation of the newest file of a kind, or 0. */
 function newest(folder: DaemonFolder, kind: 'checkpoint' | 'journal'): number {
   const pattern = new RegExp(`^${kind}\\.(\\d+)$`)
   return Math.max(0, ...namesIn(folder).map((name) => Number(pattern.exec(name)?.[1] ?? 0)))
@@ -68,7 +68,7 @@ async function warningsOf(daemon: RunningDaemon): Promise<string> {
   return JSON.stringify((await daemon.status())['warnings'])
 }
 
-/** Each with its labels, sorted. */
+/** Each identity with its labels, sorted. */
 async function identities(daemon: RunningDaemon): Promise<readonly string[]> {
   const { text } = await daemon.get('/v1/identities')
   return listOf(JSON.parse(text))
@@ -79,7 +79,7 @@ async function identities(daemon: RunningDaemon): Promise<readonly string[]> {
     .sort()
 }
 
-/** Audits the endpoint, and gives a resource. */
+/** Audits the endpoint, and sets a resource. */
 async function set(folder: DaemonFolder, daemon: RunningDaemon): Promise<void> {
   await daemon.post('/v1/audit', { scope: 'endpoint', name: 'me', on: true })
   const body = JSON.stringify({ addresses: ['203.0.113.1'], labels: { app: 'db' } })
@@ -87,7 +87,7 @@ async function set(folder: DaemonFolder, daemon: RunningDaemon): Promise<void> {
   await http(to, '/v1/resources/db', { method: 'PUT', body })
 }
 
-test('the daemon writes a state folder anew that was removed, all that is kept in it', async () => {
+test('the daemon writes a removed state folder again, with everything that is kept in it', async () => {
   const [folder, daemon] = await serve()
   await set(folder, daemon)
   const [before, generation] = [await identities(daemon), newest(folder, 'checkpoint')]
@@ -95,12 +95,12 @@ test('the daemon writes a state folder anew that was removed, all that is kept i
   await until('new image', () => newest(folder, 'checkpoint') > generation)
   await until('new settings', () => namesIn(folder).includes('settings.json'))
   await until('new resources', () => namesIn(folder).includes('resources'))
-  assert.match(daemon.process.stderr, /"?cause"?: ?"lost"/, 'it is told')
+  assert.match(daemon.process.stderr, /"?cause"?: ?"lost"/, 'it is logged')
   assert.ok(namesIn(folder).includes('lock'))
   await until('end of the warning', async () => {
     return !/state folder/.test(await warningsOf(daemon))
   })
-  // As a crash leaves it: what was written by now has to do.
+  // Only what was written before the crash is there.
   await crash(daemon)
   const next = await folder.serve()
   daemons.push(next)
@@ -109,7 +109,7 @@ test('the daemon writes a state folder anew that was removed, all that is kept i
   assert.match((await next.get('/v1/resources')).text, /"db"/)
 })
 
-test('the daemon writes settings and resources anew whose files alone were removed', async () => {
+test('the daemon writes settings and resources again when only their files were removed', async () => {
   const [folder, daemon] = await serve()
   await set(folder, daemon)
   const [shard] = readdirSync(folder.in('state/resources'))
@@ -126,11 +126,11 @@ test('the daemon writes settings and resources anew whose files alone were remov
   assert.equal(fieldsOf((await daemon.status())['kept'])['faults'], 2)
 })
 
-test('the daemon goes on, and starts, while a file is in the place of the folder of resources', async () => {
+test('the daemon continues, and starts, while a file is in the place of the folder of resources', async () => {
   const [folder, daemon] = await serve()
   await set(folder, daemon)
   const place = folder.in('state/resources')
-  // Else it could make the folder again before the file is there.
+  // Otherwise the daemon could make the folder again before the test makes the file.
   daemon.process.kill('SIGSTOP')
   rmSync(place, { recursive: true })
   writeFileSync(place, 'in the way')
@@ -153,7 +153,7 @@ for (const kind of ['checkpoint', 'journal'] as const) {
     ['removed', (path: string) => rmSync(path)],
     ['replaced', (path: string) => writeFileSync(path, 'something else')],
   ] as const) {
-    test(`the daemon writes all anew when a ${kind} is ${what}`, async () => {
+    test(`the daemon writes everything again when a ${kind} is ${what}`, async () => {
       const [folder, daemon] = await serve()
       const generation = newest(folder, kind)
       assert.ok(generation > 0)
@@ -164,14 +164,14 @@ for (const kind of ['checkpoint', 'journal'] as const) {
   }
 }
 
-test('the daemon writes nothing in a folder that another one took meanwhile, says so, and goes on when that one ends', async () => {
+test('the daemon writes nothing in a folder that another daemon has locked, reports it, and writes when that daemon ends', async () => {
   const [folder, daemon] = await serve()
-  // Else it would have the lock again before the other one has begun.
+  // Otherwise the daemon would lock the folder again before the other one starts.
   daemon.process.kill('SIGSTOP')
   rmSync(folder.in('state'), { recursive: true })
   const other = await serveBeside(folder)
   daemon.process.kill('SIGCONT')
-  await until('word of the other one', async () => {
+  await until('a warning about the other daemon', async () => {
     const { warnings } = await daemon.status()
     return JSON.stringify(warnings).includes(`pid ${other.process.pid}:`)
   })

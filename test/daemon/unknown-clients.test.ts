@@ -1,5 +1,4 @@
-// Clients whose endpoint the daemon is told of late (`unknown-clients`), seen through the daemon with real files and
-// sockets, and time that passes only when the test says so.
+// Clients whose endpoint the daemon gets late (`unknown-clients`), through the daemon with real files and sockets, on fake time.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +10,10 @@ import { readAnswer } from '../support/peers/dns-client.ts'
 import { queryFor } from '../support/peers/upstream.ts'
 
 const CLIENTS = 200
-/** Every so often the endpoints file grows, and never so that it counts at the very moment when the wait ends; a change counts when the file has been quiet for 100 ms, looked at every 100 ms. */
+/**
+ * The interval at which the endpoints file grows. A change takes effect when the file was quiet for 100 ms, with a look every 100 ms. No
+ * change takes effect exactly at the end of the wait.
+ */
 const EVERY_MS = 280
 const SETTLED_MS = 200
 const STEPS = 11
@@ -26,7 +28,7 @@ const FILES = {
 
 interface Client {
   readonly address: string
-  /** When the file has its record, in milliseconds after it asked. */
+  /** The time at which the file gets the client's record, in milliseconds after its question. */
   readonly toldAt: number
   readonly link: UdpClient | TcpClient
 }
@@ -47,14 +49,14 @@ function told({ link }: Client): string {
   return ede === undefined ? rcode : `${rcode} ${ede}`
 }
 
-/** The endpoints file with everybody whose record is due. */
+/** The endpoints file with all clients whose record is due. */
 function endpointsAt(clients: readonly Client[], time: number): string {
   const due = clients.filter(({ toldAt }) => toldAt <= time)
   const entries = due.map(({ address }, i) => [`late-${i}-${address}`, address] as const)
   return endpointsText({ elder: ELDER, ...Object.fromEntries(entries) })
 }
 
-test('Daemon serves 200 new clients whose record comes within 2 s, refuses the others with EDE 18, and nobody else waits', async () => {
+test('Daemon serves 200 new clients whose record arrives within 2 s, refuses the others with EDE 18, and delays no other client', async () => {
   await withLab({ files: FILES }, async (lab) => {
     const clients = await Promise.all(
       Array.from({ length: CLIENTS }, async (_, i) => await openClient(lab, i)),
@@ -68,7 +70,7 @@ test('Daemon serves 200 new clients whose record comes within 2 s, refuses the o
       const time = step * EVERY_MS
       lab.write('endpoints.yaml', endpointsAt(clients, time))
       await lab.pass(SETTLED_MS)
-      // No time passes between its question and its answer.
+      // No time passes between the question and the answer.
       assert.equal(await lab.verdict(NAME, ELDER), 'NOERROR', 'a known client never waits')
       const answered = clients.filter(({ toldAt }) => {
         return time + SETTLED_MS >= WAIT_MS || toldAt <= time
@@ -83,15 +85,15 @@ test('Daemon serves 200 new clients whose record comes within 2 s, refuses the o
       assert.equal(told(client), inTime ? 'NOERROR' : 'REFUSED 18', `told at ${client.toldAt} ms`)
     }
     const late = clients.filter(({ toldAt }) => toldAt + SETTLED_MS > WAIT_MS)
-    assert.ok(late.length > 50 && late.length < 100, `${late.length} were told too late`)
+    assert.ok(late.length > 50 && late.length < 100, `${late.length} records were too late`)
     for (const { link } of clients) link.close()
     const [{ address } = { address: '' }] = late
-    assert.equal(await lab.verdict(NAME, address), 'NOERROR', 'known by now, it asks again')
+    assert.equal(await lab.verdict(NAME, address), 'NOERROR', 'known now, it asks again')
     assert.equal(lab.daemon.proxy.upstream.inFlight.count, 0)
   })
 })
 
-test('Daemon shows who was refused and what was malformed as flows', async () => {
+test('Daemon shows refused clients and malformed queries as flows', async () => {
   await withLab({ files: FILES, config: 'unknown-clients: { wait: 0s }' }, async (lab) => {
     assert.equal(await lab.verdict(NAME, '127.1.0.1'), 'REFUSED 18')
     const [port = 0] = lab.daemon.proxy.listeners.entries.map((entry) => entry.port)
@@ -131,14 +133,18 @@ test('Daemon shows who was refused and what was malformed as flows', async () =>
   })
 })
 
-test('Daemon passes the answers of unknown clients with allow-unmanaged, and they teach nothing', async () => {
+test('Daemon passes the answers of unknown clients with allow-unmanaged, and learns nothing from them', async () => {
   const config = 'unknown-clients: { wait: 2s, then: allow-unmanaged }'
   await withLab({ files: FILES, config }, async (lab) => {
     const asked = lab.ask('anything.example', '127.1.0.1')
     const { unknown, admission } = lab.daemon.proxy
-    await until('it waits', () => unknown.waiting === 1)
+    await until('the query waits', () => unknown.waiting === 1)
     await lab.pass(WAIT_MS)
-    assert.deepEqual((await asked).addresses, ['192.0.2.1'], 'no policy applies to nobody')
+    assert.deepEqual(
+      (await asked).addresses,
+      ['192.0.2.1'],
+      'no policy applies to an unknown client',
+    )
     assert.equal(lab.daemon.core.names.entries.slots.used, 0)
     assert.equal(admission.counters.unmanaged, 1)
   })

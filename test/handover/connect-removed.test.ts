@@ -1,4 +1,4 @@
-// The socket where a successor knocks is removed while the daemon runs: it is there again, and a successor gets in.
+// The take-over socket is removed while the daemon runs. The daemon makes it again, and a successor can connect.
 
 import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { LabProcess } from '../support/labs/lab-process.ts'
 const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
 
 test(
-  'namegate run makes its take-over socket anew when somebody removed it',
+  'namegate run makes its take-over socket again when another program removed it',
   { skip },
   async () => {
     const folder = new DaemonFolder({

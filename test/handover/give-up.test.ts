@@ -1,4 +1,4 @@
-// `run --take-over` that is told to end before it has taken over: the daemon that runs goes on.
+// `run --take-over` gets a signal before it has taken over: the running daemon continues.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ let upstream: FakeUpstream
 before(async () => (upstream = await FakeUpstream.start()))
 after(async () => await upstream.stop())
 
-/** Whether it is past the handlers that Node sets: none is for SIGHUP. */
+/** True if the process handles SIGHUP, for which Node itself sets no handler. */
 function listensToSignals(pid: number): boolean {
   const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   const hangUp = 1n
@@ -22,11 +22,11 @@ function listensToSignals(pid: number): boolean {
 }
 
 describe('run --take-over', { skip }, () => {
-  test('ends with 3 on a signal before it has taken over, and leaves the running one in charge', async () => {
+  test('ends with 3 on a signal before it has taken over, and the running daemon continues', async () => {
     await withTakeOverSite(upstream, async (site) => {
       const first = await site.serve()
       const client = await site.client(first)
-      // It answers nobody, so the successor waits for it.
+      // The stopped daemon does not answer, so the successor waits for it.
       first.process.kill('SIGSTOP')
       const successor = site.successor().process
       await successor.until(() => listensToSignals(successor.pid) || undefined, 'it listens')
@@ -43,13 +43,13 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('does not say that it is ready once it gave up', async () => {
+  test('does not report that it is ready after it gave up', async () => {
     await withTakeOverSite(upstream, async (site) => {
       const first = await site.serve()
       const client = await site.client(first)
       const successor = site.falseSuccessor('give-up')
       await successor.untilOutput(/Cannot take over: a test ended the attempt; the running/, 60_000)
-      // Else it would be told to go on.
+      // Otherwise the first daemon would let it continue.
       successor.kill('SIGKILL')
       await first.process.untilOutput(/the successor failed, this daemon goes on/, 20_000)
       assert.equal((await client.askSlowly('still.example')).rcode, 'NOERROR')

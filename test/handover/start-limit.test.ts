@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { processorTimeOf, StartLimit } from '../../src/handover/start-limit.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-/** Returns after how many milliseconds a successor has no time left that uses `share` of a processor until `stops`. */
+/** The time in milliseconds after which a successor has no time left, if it uses `share` of a processor until `stops`. */
 function timeOf(share: number, stops: number): number {
   const clock = new FakeClock()
   const began = clock.now()

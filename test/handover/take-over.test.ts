@@ -1,5 +1,5 @@
-// `run --take-over`: another process goes on with the sockets, the connections and the queries of the one that runs,
-// and no client notices. When the successor fails the one before goes on.
+// `run --take-over`: a new process continues with the sockets, connections and queries of the running daemon, and clients notice nothing.
+// If the successor fails, the source continues.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -29,7 +29,7 @@ async function withSite(run: (site: TakeOverSite) => Promise<void>): Promise<voi
   await withTakeOverSite(upstream, run)
 }
 
-/** A first daemon with a watchdog of a second, and what its supervisor hears. */
+/** A first daemon with a watchdog of a second, and what its supervisor receives. */
 async function superviseFirst(site: TakeOverSite) {
   const supervise = new Supervise()
   site.later(() => supervise.close())
@@ -43,7 +43,7 @@ async function superviseFirst(site: TakeOverSite) {
   return { first, heard }
 }
 
-/** Keeps what is asked until it is told to answer. */
+/** Holds queries until the test releases their answers. */
 function hold(): { readonly held: SeenQuery[]; readonly release: () => void } {
   const held: SeenQuery[] = []
   upstream.behaviour = (query) => void held.push(query)
@@ -61,7 +61,7 @@ function asked(held: readonly SeenQuery[], ...names: readonly string[]): boolean
 }
 
 describe('run --take-over', { skip }, () => {
-  test('goes on with sockets, connections and queries in flight, and the first one ends with 0', async () => {
+  test('continues with sockets, connections and queries in flight, and the first one ends with 0', async () => {
     await withSite(async (site) => {
       const first = await site.serve()
       const client = await site.client(first)
@@ -78,13 +78,13 @@ describe('run --take-over', { skip }, () => {
       await first.process.untilOutput(/another process goes on/)
       parted.socket.write(message.subarray(9))
       await until('the new one asks for its own', () => asked(held, 'parted.example'))
-      assert.equal(first.process.running, true, 'it waits for what it asked')
+      assert.equal(first.process.running, true, 'it waits for its own queries')
       release()
       assert.equal((await inFlight).rcode, 'NOERROR')
       await Promise.all([whole.atLeast(1), parted.atLeast(1)])
       assert.equal(readAnswer(whole.received[0] ?? Buffer.alloc(12)).rcode, 'NOERROR')
       assert.equal((await first.process.ended(30_000))?.code, 0)
-      // What came by the first one is known to the second.
+      // The second daemon knows the names that the first one learned.
       const names = (await second.get('/v1/names')).text
       for (const name of ['held.example', 'held-tcp.example', 'parted.example'])
         assert.match(names, new RegExp(name))
@@ -95,7 +95,7 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('can be done again and again, and the last one ends as always', async () => {
+  test('can be repeated, and the last one ends as usual', async () => {
     await withSite(async (site) => {
       let daemon = await site.serve()
       const client = await site.client(daemon)
@@ -111,7 +111,7 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('shuts the way in before the successor opens its own', async () => {
+  test('closes the take-over socket before the successor opens its own', async () => {
     await withSite(async (site) => {
       const first = await site.serve()
       const successor = site.falseSuccessor('go')
@@ -121,7 +121,7 @@ describe('run --take-over', { skip }, () => {
   })
 
   for (const how of ['dies', 'hangs'] as const) {
-    test(`leaves the first one in charge when the successor ${how}, and loses nothing`, async () => {
+    test(`the first one continues when the successor ${how}, and nothing is lost`, async () => {
       await withSite(async (site) => {
         const first = await site.serve()
         const client = await site.client(first)
@@ -137,7 +137,11 @@ describe('run --take-over', { skip }, () => {
         tcp.send(queryFor('meanwhile-tcp.example', { id: 4 }))
         if (how === 'dies') successor.kill('SIGKILL')
         await first.process.untilOutput(/the successor failed, this daemon goes on/, 20_000)
-        assert.notEqual(await successor.ended(30_000), undefined, 'nobody else may write')
+        assert.notEqual(
+          await successor.ended(30_000),
+          undefined,
+          'the successor has ended, so it writes nothing',
+        )
         release()
         assert.equal((await inFlight).rcode, 'NOERROR')
         assert.equal((await meanwhile).rcode, 'NOERROR')
@@ -150,7 +154,7 @@ describe('run --take-over', { skip }, () => {
     })
   }
 
-  test('ends with 3 when the running one hangs, and leaves it in charge', async () => {
+  test('ends with 3 when the running daemon hangs, and leaves it in charge', async () => {
     await withSite(async (site) => {
       const first = await site.serve()
       const { pid } = first.process
@@ -164,7 +168,7 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('ends with 2 on broken policies before anything is given', async () => {
+  test('ends with 2 on broken policies before the source gives anything', async () => {
     await withSite(async (site) => {
       const first = await site.serve()
       site.folder.write('broken.yaml', 'kind: Nonsense\n')
@@ -176,7 +180,7 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('ends with 3 when nobody runs, and when a listener of the running one is missing', async () => {
+  test('ends with 3 when no daemon runs, and when the running one has a listener that the successor lacks', async () => {
     await withSite(async (site) => {
       const alone = site.successor()
       const ended = await alone.process.ended(60_000)
@@ -198,7 +202,7 @@ describe('run --take-over', { skip }, () => {
   })
 
   test(
-    'tells the supervisor who the main process is',
+    'notifies the supervisor of the new main process',
     { skip: canUseSteadyDns() ?? false },
     async () => {
       await withSite(async (site) => {

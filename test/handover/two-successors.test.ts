@@ -1,4 +1,4 @@
-// A successor that comes while another one has everything, or whose daemon ends: it is told what happened and what to do.
+// A successor that connects while another one takes over, or whose source ends: its error names the reason and the remedy.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -14,14 +14,14 @@ let upstream: FakeUpstream
 before(async () => (upstream = await FakeUpstream.start()))
 after(async () => await upstream.stop())
 
-/** Knocks at once: a process of its own takes its time. */
+/** Connects at once. A process would need longer. */
 function knock({ folder }: TakeOverSite): Successor {
   const config = loadConfig(folder.in('namegate.yaml'))
   return new Successor({ ...config, admin: { socket: folder.in('admin.sock') } }, systemClock)
 }
 
 describe('run --take-over', { skip }, () => {
-  test('says that another successor is under way', async () => {
+  test('reports that another successor is under way', async () => {
     await withTakeOverSite(upstream, async (site) => {
       await site.serve()
       await site.falseSuccessor().untilOutput(/^given/m, 60_000)
@@ -33,7 +33,7 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('says that the running daemon has ended', async () => {
+  test('reports that the running daemon has ended', async () => {
     await withTakeOverSite(upstream, async (site) => {
       const first = await site.serve()
       first.process.kill('SIGSTOP')

@@ -1,4 +1,4 @@
-// What is handed over comes out as it went in, over a real socket, however long it is.
+// Messages of a take-over arrive unchanged over a real socket, whatever their length.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -32,7 +32,7 @@ const anyQuery: fc.Arbitrary<HandedQuery> = fc.record({
   answer: fc.uint8Array({ maxLength: 2000 }),
 })
 
-/** Octets as numbers, whatever array holds them. */
+/** Octets as numbers, in any array. */
 function plain(query: HandedQuery): object {
   const list = (value: Uint8Array): readonly number[] => [...value]
   const { address, asked, query: message, answer } = query
@@ -40,7 +40,7 @@ function plain(query: HandedQuery): object {
   return { ...query, address: 0, asked: 0, query: 0, answer: 0, lists }
 }
 
-test('decodeQueries reads what encodeQuery wrote, one behind the other', () => {
+test('decodeQueries reads what encodeQuery wrote, one after the other', () => {
   fc.assert(
     fc.property(fc.array(anyQuery, { maxLength: 4 }), (queries) => {
       const message = Buffer.concat(queries.map(encodeQuery))
@@ -49,7 +49,7 @@ test('decodeQueries reads what encodeQuery wrote, one behind the other', () => {
   )
 })
 
-test('decodeGiven gives descriptors to whom they belong, and the rest are locks', () => {
+test('decodeGiven assigns descriptors to listeners and connections, and the rest to locks', () => {
   const given = {
     outlives: true,
     supervisor: { socket: '@here', watchdogMs: 20_000 },
@@ -83,7 +83,7 @@ test('decodeGiven gives descriptors to whom they belong, and the rest are locks'
 })
 
 describe('Channel', { skip }, () => {
-  test('carries messages of any length with any number of descriptors, and tells of the end once', async () => {
+  test('carries messages of any length with any number of descriptors, and reports the end once', async () => {
     const posix = loadPosix()
     const folder = mkdtempSync(join(tmpdir(), 'namegate-channel-'))
     const listener = posix.localListen(join(folder, 'door'))

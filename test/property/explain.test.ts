@@ -1,5 +1,5 @@
-// What `explain` says is what becomes of the packet: random policies, names and addresses; before an answer teaches an
-// address as after it, by the recorder's entries and by a naive reading of docs/spec/semantics 2. NAMEGATE_SEED=n replays one run.
+// What `explain` reports happens to the packet: with random policies, names and addresses, before and after an answer teaches an address,
+// by the recorder's entries and by a naive reading of docs/spec/semantics 2. NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -72,7 +72,7 @@ class Run {
     return found.verdict
   }
 
-  /** What made a verdict is of the endpoint's policies and of the verdict's kind. */
+  /** The rules of a verdict belong to the endpoint's policies and have the kind of the verdict. */
   checkRules({ verdict, rules }: NonNullable<ReturnType<typeof explain>>): void {
     const labels = indexLabels(LABELS)
     const own = this.policies.filter((policy) => policySelects(policy, labels))
@@ -104,7 +104,7 @@ class Run {
   }
 }
 
-test('explain says what becomes of the packet, before an answer teaches the address and after', () => {
+test('explain reports what happens to the packet, before and after an answer teaches the address', () => {
   const first = Number(process.env['NAMEGATE_SEED'] ?? 20_261_121)
   const seen = new Set<ExplainedVerdict>()
   for (let seed = first; seed < first + RUNS; seed++) {

@@ -1,5 +1,5 @@
-// Answers that are held, through random kernels, clients, policies and endpoints: no reply leaves before its addresses are
-// enforced, replies about one name leave in order, and every query ends exactly once (test/support/models/hold-model.ts).
+// Held answers with random kernels, clients, policies and endpoints. No reply leaves before its addresses are enforced, replies about one
+// name leave in order, and every query ends exactly once (test/support/models/hold-model.ts).
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
@@ -10,7 +10,7 @@ import { runsOf } from '../support/properties.ts'
 const RUNS = runsOf(30)
 const STEPS = 1_000
 
-test(`ReleaseQueue releases nothing early, nothing twice and loses nothing through ${RUNS * STEPS} random steps`, (t) => {
+test(`ReleaseQueue releases nothing early or twice, and loses nothing, through ${RUNS * STEPS} random steps`, (t) => {
   const replay = Number(process.env['NAMEGATE_SEED'] ?? 0)
   const first = replay === 0 ? 1 : replay
   const last = replay === 0 ? RUNS : replay
@@ -36,7 +36,7 @@ test(`ReleaseQueue releases nothing early, nothing twice and loses nothing throu
 })
 
 test('ReleaseQueue holds an answer when another of its batch gives the endpoint a view of its address', () => {
-  // One name is selected and the other is not; found among 3,000 runs.
+  // Policy selects only one of the names. Found among 3,000 runs.
   const model = new HoldModel(354)
   for (let step = 0; step < STEPS; step++) model.step()
   model.finish()

@@ -1,6 +1,6 @@
-// What stands in for label sets that get no number admits no packet that the sets themselves would not: random policies with
-// denies, exceptions and selectors that say what must not be there, names whose addresses lie in prefixes that policy names, and
-// fewer numbers than the answers want. Against a naive reading of docs/spec/semantics 2, which knows of no numbers.
+// A fallback identity admits no packet that its label set would not: random policies with denies, exceptions and selectors for missing
+// labels, names whose addresses lie in prefixes of policy, and fewer numbers than the answers want. Compared with a naive reading of
+// docs/spec/semantics 2, which has no numbers.
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
@@ -16,7 +16,7 @@ const ENDPOINTS = [
   mkEndpoint('a', ['198.18.0.9', '2001:db8::9'], ['k8s:app=a']),
   mkEndpoint('b', ['198.18.1.1'], ['k8s:app=b']),
 ]
-/** How much a verdict lets pass. */
+/** The order of verdicts by access. */
 const ACCESS: Readonly<Record<NaiveVerdict, number>> = { deny: 0, audit: 1, allow: 2 }
 
 interface Tally {
@@ -61,7 +61,7 @@ function runOnce(seed: number, tally: Tally): void {
         const real = node.recorder.verdict(node.endpoint(name).id, address, protocol, port)
         assert.ok(
           ACCESS[real] <= ACCESS[wanted],
-          `${name} gets ${real} where policy says ${wanted}`,
+          `${name} gets ${real} where policy allows ${wanted}`,
         )
         if (real === wanted) tally.equal++
         else tally.less++
@@ -71,7 +71,7 @@ function runOnce(seed: number, tally: Tally): void {
   assert.deepEqual(node.differences(), [])
 }
 
-test('Allocator gives no stand-in that admits what the wanted labels would not', (t) => {
+test('Allocator gives no fallback identity that admits more than the wanted labels', (t) => {
   const replay = Number(process.env['NAMEGATE_SEED'] ?? 0)
   const tally: Tally = { degraded: 0, less: 0, equal: 0 }
   const seeds = replay === 0 ? Array.from({ length: RUNS }, (_, i) => i + 1) : [replay]
@@ -86,5 +86,8 @@ test('Allocator gives no stand-in that admits what the wanted labels would not',
     `${tally.degraded} prefixes degraded, ${tally.less} verdicts give less, ${tally.equal} the same`,
   )
   if (replay === 0)
-    assert.ok(tally.degraded > RUNS && tally.less > 0, 'the bound was met, and seen')
+    assert.ok(
+      tally.degraded > RUNS && tally.less > 0,
+      'the runs reached the bound, and lost access',
+    )
 })

@@ -1,6 +1,6 @@
-// The IPCache, names, identities and selectors against a list of facts that is read naively each time: after every
-// batch of random changes the same labels for every prefix, one number for one label set, the same selections, the
-// datapath as wanted, every count right (with VALIDATE=1); and nothing left when all is taken away.
+// The IPCache, names, identities and selectors compared with a list of facts that is read naively each time. After every batch of random
+// changes, every prefix has the same labels, each label set has one number, the selections are equal, the datapath is as wanted, and every
+// count is right (with VALIDATE=1). Nothing is left when everything is removed.
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
@@ -61,6 +61,6 @@ test(`IpCache gives the labels, numbers and selections of a naive model through 
   runAll(t, (seed) => runOnce(seed, STEPS), RUNS)
 })
 
-test('IpCache does so, too, when commits end later than they begin and other things change meanwhile', (t) => {
+test('IpCache does so, too, when commits end later than they begin and other changes happen meanwhile', (t) => {
   runAll(t, (seed) => runOnce(seed, SLOW_STEPS, new SlowRecorder()), SLOW_RUNS)
 })

@@ -9,7 +9,7 @@ import { run } from '../fuzz/support/run.ts'
 const COUNT = runsOf(20_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_914)
 
-test('Daemon answers 20,000 mutated packets as docs/spec/semantics 4 says and learns what the oracle says', async () => {
+test('Daemon answers 20,000 mutated packets as docs/spec/semantics 4 says, and learns what the oracle says', async () => {
   const { tally, faults } = await run({ count: COUNT, seed: SEED })
   assert.deepEqual(faults, [], `FUZZ_SEED=${SEED}`)
   assert.deepEqual(tally.shortfalls, [])

@@ -1,6 +1,6 @@
-// The bounds of what names teach against a naive evaluator that looks at every entry: random answers, connections and time, one
-// small bound at a time. After every answer the bound holds, and what went is what docs/spec/semantics 6 names: never what is connected
-// while something idle could go, never what the answer itself taught, never another endpoint's within its share.
+// The bounds of names, compared with a naive evaluator that reads every entry: random answers, connections and time, one small bound at a
+// time. After every answer the bound holds, and the evicted entry is the one that docs/spec/semantics 6 names: no connected one while an
+// idle one exists, none of the answer itself, and none of another endpoint within its share.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ const BOUND = 3
 const TOTAL = 9
 const EXACT = 'n0.x'
 
-/** Those of rows for wildcards are in name-shares.test.ts. */
+/** The bounds of rows for wildcards are in name-shares.test.ts. */
 type Bound = Exclude<NameBound, 'wildcard-names' | 'wildcard-names-per-endpoint'>
 
 interface Seen {
@@ -123,7 +123,7 @@ class World {
     const after = this.entries()
     taught.forEach((address, i) => {
       const known = after.has(`${endpoint} ${name} ${address}`)
-      assert.equal(known, rows[i] !== 0, 'what was taken in is there when the answer goes out')
+      assert.equal(known, rows[i] !== 0, 'an accepted lesson is an entry when the answer leaves')
     })
     this.#checkBound([...after.values()])
     const gone = [...before].filter(([key]) => !after.has(key)).map(([, seen]) => seen)
@@ -160,18 +160,18 @@ class World {
   ): void {
     const { bound } = this
     const shared = bound === 'pairs' || bound === 'names-per-address'
-    if (!shared) assert.equal(evicted.endpoint, endpoint, 'nobody else pays')
-    // An answer's own addresses were renewed before something went: compare with what the answer left alone.
+    if (!shared) assert.equal(evicted.endpoint, endpoint, 'no other endpoint loses an entry')
+    // An answer renews its own addresses before an eviction. Compare with the entries that the answer did not touch.
     const others = before.filter(
       (seen) => !gone.includes(seen) && !(seen.endpoint === endpoint && seen.name === name),
     )
     if (bound === 'pairs') {
       const countOf = (id: number): number => before.filter((seen) => seen.endpoint === id).length
       const most = Math.max(...before.map((seen) => countOf(seen.endpoint)))
-      assert.ok(countOf(evicted.endpoint) + 3 >= most, 'an endpoint with most, or nearly')
+      assert.ok(countOf(evicted.endpoint) + 3 >= most, 'an endpoint with most entries, or nearly')
       assert.ok(
         evicted.endpoint === endpoint || countOf(evicted.endpoint) >= TOTAL / ENDPOINTS.length,
-        'not within its share',
+        'no endpoint within its share',
       )
     }
     if (bound === 'names-per-wildcard') {
@@ -188,7 +188,8 @@ class World {
         const sameScope =
           seen.endpoint === evicted.endpoint &&
           (bound !== 'addresses-per-name' || seen.name === evicted.name)
-        if (sameScope) assert.ok(compare(evicted, seen) <= 0, `${bound}: the first to go`)
+        if (sameScope)
+          assert.ok(compare(evicted, seen) <= 0, `${bound}: the first in the order of eviction`)
       }
     }
   }
@@ -213,7 +214,7 @@ class World {
     node.core.committer.commit()
     const now = node.core.names.tick()
     for (const seen of this.entries().values())
-      assert.ok(seen.due >= now || seen.connected, 'in its time')
+      assert.ok(seen.due >= now || seen.connected, 'within its time')
   }
 
   #id(endpoint: number): number {
@@ -225,7 +226,7 @@ function addressOf(n: number): string {
   return `192.0.2.${n + 1}`
 }
 
-/** Negative: `a` goes before `b`. */
+/** Negative: `a` is evicted before `b`. */
 function compare(a: Seen, b: Seen): number {
   if (a.connected !== b.connected) return a.connected ? 1 : -1
   if ((a.name === EXACT) !== (b.name === EXACT)) return a.name === EXACT ? 1 : -1
@@ -240,7 +241,7 @@ for (const bound of [
   'pairs-per-endpoint',
   'pairs',
 ] as const) {
-  test(`NameCache holds ${bound} after every answer, and lets go what goes first`, () => {
+  test(`NameCache holds ${bound} after every answer, and evicts in order`, () => {
     fc.assert(
       fc.property(steps, (all) => {
         const world = new World(bound)

@@ -1,6 +1,6 @@
-// What one endpoint learns costs no other endpoint an entry: random answers, connections and changes of policy with random small
-// bounds, of entries, of names and of rows for wildcards. Whatever goes is the asking endpoint's own, and its exact names go last;
-// `entries` alone is shared, and takes from an endpoint that has most.
+// What one endpoint learns costs no other endpoint an entry: random answers, connections and changes of policy, with random small bounds of
+// entries, names and rows for wildcards. Every evicted entry belongs to the endpoint that asks, and its exact names are evicted last. Only
+// the bound of all entries is shared, and evicts from an endpoint with most entries.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -103,19 +103,22 @@ class World {
           true,
           'pairs in all',
         )
-        assert.ok(countOf(evicted.endpoint) + addresses.length >= most, 'of one that has most')
+        assert.ok(
+          countOf(evicted.endpoint) + addresses.length >= most,
+          'an endpoint with most entries',
+        )
       }
-      // An address of the asked name goes for another one of it.
+      // At the bound of its name, an address replaces another address of the name.
       if (!EXACT.includes(evicted.name) || evicted.name === name || evicted.connected) continue
       const others = [...before].filter(
         ([key, seen]) => after.has(key) && seen.endpoint === evicted.endpoint && seen.name !== name,
       )
       for (const [, seen] of others)
-        assert.ok(EXACT.includes(seen.name) || seen.connected, 'exact names go last')
+        assert.ok(EXACT.includes(seen.name) || seen.connected, 'exact names are evicted last')
     }
   }
 
-  /** Rows for wildcards, counted entry by entry, are within their bounds, and are what the gauges say. */
+  /** Rows for wildcards, counted entry by entry, are within their bounds and equal the gauges. */
   #checkRows(): void {
     const names = new Map<string, Set<string>>(ENDPOINTS.map((each) => [each, new Set()]))
     for (const { endpoint, name } of this.#entries().values()) names.get(endpoint)?.add(name)
@@ -173,7 +176,7 @@ function addressOf(n: number): string {
   return `192.0.2.${n + 1}`
 }
 
-test('NameCache takes what an endpoint learns from that endpoint, whichever table is full', () => {
+test('NameCache evicts from the endpoint that learns, whichever table is full', () => {
   fc.assert(
     fc.property(bounds, steps, (given, all) => {
       const world = new World(given)

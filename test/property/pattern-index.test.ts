@@ -7,10 +7,10 @@ import { mkNames, mkSelectors } from '../bench/support/selectors.ts'
 import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../support/models/pattern-index.ts'
 import { Random } from '../support/models/random.ts'
 
-// Few octets and few labels, so that patterns overlap, share suffixes and buckets, and match.
+// Few octets and few labels, so that patterns overlap, match, and share suffixes and buckets.
 const literalArb = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 3 })
 const globArb = fc.string({ unit: fc.constantFrom('a', 'b', '*'), minLength: 1, maxLength: 6 })
-/** Longer than what a row of the tree holds, and equal in its first 28 octets. */
+/** Longer than a row of the tree, and equal in its first 28 octets. */
 const LONG = 'b'.repeat(28)
 const labelArb = fc.oneof(
   { weight: 3, arbitrary: literalArb },

@@ -1,5 +1,5 @@
-// Two forms of one thing have one meaning: a random NetworkPolicy and the CiliumNetworkPolicy that a person would write for
-// it, an allow-list and its policy. Rules are compared as values. NAMEGATE_SEED=n replays one run.
+// Two forms of a policy have one meaning: a random NetworkPolicy and the CiliumNetworkPolicy that a person would write for it, and an
+// allow-list and its policy. Rules are compared as values. NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const LABELS = { app: ['a', 'b'], tier: ['1', '2'] } as const
 const NAMESPACES = ['prod', 'ops'] as const
 
 interface Pair {
-  /** As it stands in a NetworkPolicy, and in a CiliumNetworkPolicy. */
+  /** The text in a NetworkPolicy, and in a CiliumNetworkPolicy. */
   readonly network: object
   readonly cilium: object
 }
@@ -62,7 +62,7 @@ function randomPorts(random: Random): Pair {
   }
 }
 
-/** A rule with one peer, or without any, which in a NetworkPolicy is everything. */
+/** A rule with one peer or none. In a NetworkPolicy, none means everything. */
 function randomRule(random: Random): Pair {
   const ports = randomPorts(random)
   if (random.oneIn(5)) {
@@ -81,13 +81,13 @@ function meaningOf(document: object): unknown {
   return policies.map(plain)
 }
 
-/** All but where it was written and in which form. */
+/** The policy without its place and form. */
 function plain({ name, namespace, selector, rules, defaultDeny }: Policy): unknown {
   const what = rules.map(({ action, peers, toPorts }) => ({ action, peers, toPorts }))
   return { name, namespace, selector, rules: what, defaultDeny }
 }
 
-test('loadPolicies gives a NetworkPolicy and the CiliumNetworkPolicy that says the same one meaning', () => {
+test('loadPolicies reads a NetworkPolicy and its CiliumNetworkPolicy with one meaning', () => {
   const random = new Random(SEED)
   for (let n = 0; n < CASES; n++) {
     const metadata = { name: 'p', namespace: random.pick(NAMESPACES) }
@@ -116,7 +116,7 @@ test('loadPolicies gives a NetworkPolicy and the CiliumNetworkPolicy that says t
   }
 })
 
-test('loadPolicies gives an allow-list and the policy that says the same one meaning', () => {
+test('loadPolicies reads an allow-list and its policy with one meaning', () => {
   const random = new Random(SEED)
   for (let n = 0; n < CASES; n++) {
     const entries = Array.from({ length: 1 + random.below(4) }, () => {

@@ -1,5 +1,5 @@
-// From any policy to any other while names are known: on every single write of every commit, a flow that is allowed
-// before and after is allowed; and afterwards every verdict is what a naive reading of docs/spec/semantics 2 says.
+// From any policy to any other while names are known. On every single write of every commit, a flow that is allowed before and after is
+// allowed. Afterwards every verdict is that of a naive reading of docs/spec/semantics 2.
 // NAMEGATE_SEED=n replays one run.
 
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { runsOf } from '../support/properties.ts'
 
 const RUNS = runsOf(60)
 
-test('Transition never cuts a flow that is allowed before and after, and ends where a naive reading does', () => {
+test('Transition never cuts a flow that is allowed before and after, and ends where the naive policy does', () => {
   const replay = Number(process.env['NAMEGATE_SEED'] ?? 0)
   const first = replay === 0 ? 1 : replay
   for (let seed = first; seed < first + (replay === 0 ? RUNS : 1); seed++) {
@@ -20,7 +20,7 @@ test('Transition never cuts a flow that is allowed before and after, and ends wh
   }
 })
 
-test('Transition cuts no flow that other keys pass when audited denies go and come in one change', () => {
-  // The new default is hidden by an old audited deny until that goes; found among 1,200 runs.
+test('Transition cuts no flow that other keys pass when one change adds and removes audited denies', () => {
+  // An old audited deny hides the new default until it is removed. Found among 1,200 runs.
   runChanges(587)
 })

@@ -1,5 +1,5 @@
-// State on disk against a naive model: random records, images taken meanwhile, and the end of the process, a fault of
-// the disk, or damage anywhere. What is read has all that was flushed and nothing that was never written.
+// State on disk compared with a naive model: random records, images taken meanwhile, and the end of the process, a fault of the disk, or
+// damage anywhere. A read returns everything that was flushed and nothing that was never written.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -38,7 +38,7 @@ async function runAll(run: StateRun, disk: MemoryDisk, all: readonly Step[]): Pr
   }
 }
 
-/** As text, in a fixed order. */
+/** The state as text, in a fixed order. */
 function textOf({ pairs, documents }: Snapshot): string {
   return [...pairs, ...documents]
     .map((entry) => entry.join(' = '))
@@ -50,7 +50,7 @@ function snapshotOf(read: ReadState): Snapshot {
   return { pairs: new Map(pairsOf(read)), documents: new Map(read.state?.sourceFiles) }
 }
 
-/** The state after one of the records since the last that was flushed, and all numbers. */
+/** Checks that the state is that after one of the records since the last flush, with all numbers. */
 function assertPrefix(read: ReadState, run: StateRun): void {
   const found = textOf(snapshotOf(read))
   const allowed = run.history.slice(run.flushed).map(textOf)
@@ -59,7 +59,7 @@ function assertPrefix(read: ReadState, run: StateRun): void {
   for (const id of run.numbers) assert.deepEqual(numbers.get(id), labelsOf(id))
 }
 
-/** Every pair is one that was written, with a time that it had; the same for numbers and documents. */
+/** Checks that every pair was written with its time, and the same for numbers and documents. */
 function assertWritten(read: ReadState, runs: readonly StateRun[]): void {
   for (const [text, until] of pairsOf(read)) {
     assert.ok(
@@ -73,7 +73,7 @@ function assertWritten(read: ReadState, runs: readonly StateRun[]): void {
   }
 }
 
-test('StateStore keeps all that was flushed, and numbers at once, when the process ends at any call', async () => {
+test('StateStore keeps everything that was flushed, and numbers at once, when the process ends at any call', async () => {
   await fc.assert(
     fc.asyncProperty(steps, fc.nat(80), async (all, after) => {
       const [node, disk] = [new StateNode(), new MemoryDisk()]
@@ -88,7 +88,7 @@ test('StateStore keeps all that was flushed, and numbers at once, when the proce
   )
 })
 
-test('StateStore writes what a flush asked for when an image begins while another write is under way', async () => {
+test('StateStore writes what a flush asked for when an image begins during another write', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const run = new StateRun(node, disk)
   await runAll(run, disk, [
@@ -102,7 +102,7 @@ test('StateStore writes what a flush asked for when an image begins while anothe
   assert.equal(pairsOf(node.read(disk.copy())).length, 1)
 })
 
-test('StateStore keeps all that was flushed, whichever call the process ends at', async () => {
+test('StateStore keeps everything that was flushed, whichever call the process ends at', async () => {
   const change = (kind: 'pair' | 'until' | 'gone', at: number): Step => ({ kind, row: at })
   const do_ = (kind: 'flush' | 'settle' | 'begin-image' | 'image-part' | 'end-image'): Step => ({
     kind,
@@ -139,7 +139,7 @@ test('StateStore keeps all that was flushed, whichever call the process ends at'
   assert.ok(ends > 40, `${ends} calls`)
 })
 
-test('StateStore of a chain of processes, each ended somewhere, shows nothing that was never written', async () => {
+test('StateStore of a chain of processes that end anywhere shows nothing that was never written', async () => {
   const lives = fc.array(fc.record({ all: steps, after: fc.nat(60) }), {
     minLength: 2,
     maxLength: 4,
@@ -166,7 +166,7 @@ test('StateStore of a chain of processes, each ended somewhere, shows nothing th
   )
 })
 
-test('StateStore shows nothing that was never written when the disk refuses some calls, and heals', async () => {
+test('StateStore shows nothing that was never written when the disk refuses some calls, and recovers', async () => {
   const upset = fc.record({
     after: fc.nat(40),
     kind: fc.constantFrom('ENOSPC', 'EROFS', 'EIO', 'short'),

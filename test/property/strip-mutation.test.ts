@@ -1,5 +1,5 @@
-// 20,000 answers, some with one field changed, some spoiled without aim: what AnswerStrip leaves of a message is what a
-// model leaves that takes it apart, and reading stays inside the message. WIRE_SEED replays a run.
+// 20,000 answers, some with one changed field, some damaged at random. AnswerStrip leaves the same of a message as a model that parses it,
+// and reads no octet outside the message. WIRE_SEED replays a run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,14 +17,14 @@ import { partsOf, stripped, type Parts } from '../support/models/strip-model.ts'
 const MESSAGES = runsOf(20_000)
 const SEED = Number(process.env['WIRE_SEED'] ?? 20_260_902)
 
-/** Half of the addresses that randomAnswer knows. */
+/** Half of the addresses that randomAnswer uses. */
 const UNWANTED = {
   isUnwanted: (family: number, octets: Uint8Array, offset: number) =>
     ((octets[offset + (family === 4 ? 3 : 15)] ?? 0) & 1) === 1,
 }
 const NOTHING = { isUnwanted: () => false }
 
-/** For comparison: RDATA once only, and no empty parts of it. */
+/** For the comparison: each RDATA once, without empty parts. */
 function plain(parts: Parts | undefined): unknown {
   return parts?.records.map((record) => {
     const { section, owner, type, ttl, data } = record
@@ -66,10 +66,10 @@ test('AnswerStrip.strip leaves what the model leaves, for 20,000 mutated answers
     const left = partsOf(strip.octets.slice(0, strip.length))
     assert.deepEqual([left?.head, left?.questions], [want.head, want.questions], replay)
     assert.deepEqual(plain(left), plain(want), replay)
-    // What is left has nothing more to lose.
+    // A second strip removes nothing.
     assert.equal(again.strip(strip.octets, 0, strip.length, isEach, filter), 'same', replay)
   }
-  // A generator that only makes rubbish proves nothing.
+  // A generator of rubbish proves nothing.
   assert.ok(passed.gone > MESSAGES * 0.2, JSON.stringify(passed))
   assert.ok(passed.same > MESSAGES * 0.1, JSON.stringify(passed))
   assert.ok(passed.bad > MESSAGES * 0.05, JSON.stringify(passed))

@@ -1,5 +1,5 @@
-// ClusterNetworkPolicies beside other policies: every verdict of the recorded datapath, and of `explain`, is what the text of the API says, read
-// straight (test/support/models/naive-policy.ts). On every write of a change, a flow that is allowed before and after is allowed.
+// ClusterNetworkPolicies beside other policies. Every verdict of the recorded datapath and of `explain` is that of the text of the API,
+// read naively (test/support/models/naive-policy.ts). On every write of a change, a flow that is allowed before and after is allowed.
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
@@ -17,7 +17,6 @@ const OPTIONS = {
     random.oneIn(3) ? randomPolicy(random, i) : randomTierPolicy(random, i),
 }
 
-/** Seeds of the runs. */
 function seeds(): readonly number[] {
   const replay = Number(process.env['NAMEGATE_SEED'] ?? 0)
   return replay === 0 ? Array.from({ length: RUNS }, (_, i) => i + 1) : [replay]
@@ -31,11 +30,11 @@ function withSeed(seed: number, body: () => void): void {
   }
 }
 
-test('Transition between policies with tiers cuts no flow that is allowed before and after, and ends where the API says', () => {
+test('Transition between policies with tiers cuts no flow that is allowed before and after, and ends where the API does', () => {
   for (const seed of seeds()) withSeed(seed, () => runChanges(seed, OPTIONS))
 })
 
-test('explain says of policies with tiers what the API says, and names a rule that covers the flow', () => {
+test('explain agrees with the API about policies with tiers, and names a rule that covers the flow', () => {
   const seen = new Map<string, number>()
   for (const seed of seeds()) {
     withSeed(seed, () => {

@@ -1,5 +1,5 @@
-// 20,000 answers, half of them with one field changed, a part spoiled without aim, the rest well-formed: what
-// AnswerView teaches is what the oracle says, and reading stays inside the message. WIRE_SEED replays a run.
+// 20,000 answers: half of them with one changed field, some damaged at random, the rest well-formed. AnswerView teaches what the oracle
+// teaches, and reads no octet outside the message. WIRE_SEED replays a run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -43,7 +43,7 @@ function spoil(random: Random, number: number, laid: ReturnType<typeof randomAns
   return random.oneIn(2) ? mutateOctets(random, laid.octets) : laid.octets
 }
 
-test('AnswerView teaches exactly what the oracle says, for 20,000 mutated answers', () => {
+test('AnswerView teaches exactly what the oracle teaches, for 20,000 mutated answers', () => {
   const view = new AnswerView()
   const withoutHints = new AnswerView()
   withoutHints.learnsHints = false
@@ -53,7 +53,7 @@ test('AnswerView teaches exactly what the oracle says, for 20,000 mutated answer
     const asked = randomQuestion(random)
     const message = spoil(random, number, randomAnswer(random, asked))
     const question = toQuestion(asked)
-    // Octets around the message that would complete a cut record, so that reading past the end is seen.
+    // Octets around the message that would complete a cut record, so that a read past the end is noticed.
     const slab = new Uint8Array(message.length + 64).fill(number)
     slab.set(message, 32)
     const want = oracle(message, asked)
@@ -76,7 +76,7 @@ test('AnswerView teaches exactly what the oracle says, for 20,000 mutated answer
     withoutHints.read(slab, 32, message.length, question)
     if (withoutHints.count < want.taught.size) passed.hints++
   }
-  // A generator that only makes rubbish proves nothing.
+  // A generator of rubbish proves nothing.
   assert.ok(passed.whole > MESSAGES * 0.3, JSON.stringify(passed))
   assert.ok(passed.question > MESSAGES * 0.3, JSON.stringify(passed))
   assert.ok(passed.taught > MESSAGES * 0.1, JSON.stringify(passed))

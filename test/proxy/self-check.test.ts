@@ -1,4 +1,4 @@
-// A check of ourselves is answered when the datapath has confirmed a commit that was made for it, and not before.
+// A self-check is answered when the datapath has confirmed a commit that was made for it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,11 +39,11 @@ test('SelfCheck answers when the datapath has confirmed its commit, however many
   const { slow, told, check, ask } = mkCheck()
   ask()
   ask()
-  assert.deepEqual(told, [], 'the datapath is at it')
+  assert.deepEqual(told, [], 'the commit is not confirmed yet')
   slow.drain()
   assert.deepEqual(told, [LOCAL.alive, LOCAL.alive])
   ask()
-  assert.equal(told.length, 2, 'each is confirmed by a commit of its own time')
+  assert.equal(told.length, 2, 'each check needs a commit of its own time')
   slow.drain()
   assert.equal(told.length, 3)
   assert.deepEqual(check.counters, { asked: 3, answered: 3 })
@@ -56,16 +56,16 @@ test('SelfCheck never answers while the datapath hangs', () => {
   assert.deepEqual(check.counters, { asked: 40, answered: 0 })
 })
 
-test('SelfCheck knows its own question, and nobody else’s', () => {
+test('SelfCheck recognizes only its own question', () => {
   const { check } = mkCheck()
   const own = read(check.query)
   assert.equal(check.isOurs(own), true)
   const other = mkCheck().check.query
-  assert.equal(check.isOurs(read(other)), false, 'another daemon’s')
+  assert.equal(check.isOurs(read(other)), false, 'the question of another daemon')
   assert.equal(check.isOurs(read(queryFor('www.example', { id: 1 }))), false)
   const text = Buffer.from(check.query.subarray(13, 45)).toString()
   assert.match(text, /^[0-9a-f]{32}$/)
   const upper = `${text}.NAMEGATE.invalid`
-  assert.equal(check.isOurs(read(queryFor(upper, { id: 1 }))), true, 'case is no matter')
+  assert.equal(check.isOurs(read(queryFor(upper, { id: 1 }))), true, 'in another letter case')
   assert.equal(check.isOurs(read(queryFor(upper, { id: 1, type: 'AAAA' }))), false)
 })

@@ -1,10 +1,10 @@
-// Addresses as sockets write them.
+// Addresses in the texts that sockets use.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AddressBook, isAnswerable } from '../../../src/proxy/messages/address-book.ts'
 
-test('AddressBook tells hosts from broadcast, multicast and nobody, and keeps zones', () => {
+test('AddressBook finds broadcast, multicast and unspecified addresses, and keeps zones', () => {
   const book = new AddressBook()
   const rows = [
     ['192.0.2.1', true],
@@ -24,7 +24,7 @@ test('AddressBook tells hosts from broadcast, multicast and nobody, and keeps zo
     const peer = book.read(text)
     assert.equal(peer?.unicast, unicast, text)
     assert.equal(peer && book.write(peer.family, peer.octets, 0), text)
-    assert.equal(book.read(text), peer, 'known the second time')
+    assert.equal(book.read(text), peer, 'the second read finds the same peer')
     assert.equal(peer && isAnswerable(peer, 53), unicast)
     assert.equal(peer && isAnswerable(peer, 0), false, 'port 0')
   }

@@ -1,4 +1,4 @@
-// What a batch says of messages of every size, and that nothing of one use shows in the next.
+// What a batch reports of messages of every size. A cleared batch shows nothing of its last use.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ function messageOf(batch: MessageBatch, index: number): Buffer {
   return Buffer.from(batch.view(index, new MessageView()).copy())
 }
 
-test('MessageBatch cuts and marks long datagrams, keeps long frames whole, and starts anew when cleared', () => {
+test('MessageBatch cuts and marks long datagrams, keeps long frames whole, and is empty when cleared', () => {
   const batch = new MessageBatch({ capacity: 4, stride: STRIDE })
   const rows = [
     { size: 0, cut: false },

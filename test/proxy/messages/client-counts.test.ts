@@ -1,4 +1,4 @@
-// Counting per client against a Map, with addresses that collide in a small table.
+// ClientCounts compared with a Map, with addresses that collide in a small table.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { ClientCounts } from '../../../src/proxy/messages/client-counts.ts'
 const CAPACITY = 12
 const LIMIT = 3
 
-test('ClientCounts bounds each client as a plain map does, and forgets clients at zero', () => {
+test('ClientCounts bounds each client like a plain map, and forgets clients at zero', () => {
   const step = fc.record({
     client: fc.nat(3),
     family: fc.constantFrom(4 as const, 6 as const),

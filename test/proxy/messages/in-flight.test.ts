@@ -1,4 +1,4 @@
-// The bounds on queries in flight, and what happens at them.
+// The bounds on queries in flight, and the results at them.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -18,7 +18,7 @@ import { answering, FakeUpstream, queryFor } from '../../support/peers/upstream.
 
 const PORT = 4000
 
-/** A batch of one query from the client of that number. */
+/** A batch with one query of the client with this number. */
 function batchOf(batch: MessageBatch, client: number, octets: Uint8Array): MessageBatch {
   batch.clear()
   const address = new Uint8Array(16)
@@ -46,7 +46,7 @@ function longQuery(name: string, size: number): Buffer {
   return long
 }
 
-test('InFlightTable keeps what each slot took, short and long, while others come and go', () => {
+test('InFlightTable keeps each query, short and long, while others are added and removed', () => {
   const table = new InFlightTable({ capacity: 4, perClient: 4 })
   const view = new SlotView()
   const first = take(table, 1, queryFor('Kept.test', { id: 7, udpSize: 1400 }))
@@ -75,7 +75,7 @@ test('InFlightTable keeps what each slot took, short and long, while others come
   assert.equal(table.clientIds[first], 7)
 })
 
-test('InFlightTable names the bound that forbids a query, in all and per client', () => {
+test('InFlightTable names the bound that refuses a query, in all and per client', () => {
   const table = new InFlightTable({ capacity: 5, perClient: 2 })
   const query = queryFor('a.test')
   const slots = [take(table, 1, query), take(table, 1, query)]
@@ -88,7 +88,7 @@ test('InFlightTable names the bound that forbids a query, in all and per client'
   assert.equal(take(table, 1, query), slots[0])
 })
 
-test('InFlightTable keeps room for who has few in flight when others fill it (A32)', () => {
+test('InFlightTable keeps room for clients with few queries when others fill it (A32)', () => {
   const table = new InFlightTable({ capacity: 1600, perClient: 1000 })
   const batch = new MessageBatch()
   const query = queryFor('a.test')
@@ -97,7 +97,7 @@ test('InFlightTable keeps room for who has few in flight when others fill it (A3
     const client = i % 20
     if (take(table, client, query) >= 0) counts.set(client, (counts.get(client) ?? 0) + 1)
   }
-  assert.ok(table.count < 1600, 'twenty clients without end do not fill it')
+  assert.ok(table.count < 1600, 'twenty flooding clients do not fill it')
   const free = 1600 - table.count
   for (const [client, count] of counts) assert.ok(count >= free, `${client} got ${count}`)
   assert.equal(take(table, 1, query), TABLE_FULL)
@@ -120,7 +120,7 @@ test('InFlightTable bounds the octets of long queries', () => {
   assert.ok(take(table, 1, query) >= 0)
 })
 
-test('Upstream sheds with a named result at 65,536 queries in flight and recovers (A11)', async () => {
+test('Upstream refuses with a named result at 65,536 queries in flight, and recovers (A11)', async () => {
   const hole = createSocket({ type: 'udp4' })
   await new Promise<void>((resolve) => hole.bind(0, '127.0.0.1', resolve))
   const time = new FakeClock()
@@ -134,7 +134,7 @@ test('Upstream sheds with a named result at 65,536 queries in flight and recover
     random: systemRandom,
     servers: [{ family: 4, address: '127.0.0.1', port: hole.address().port }],
     limits: { ...DEFAULT_UPSTREAM_LIMITS, attempts: 1 },
-    onAnswers: () => assert.fail('nobody answers'),
+    onAnswers: () => assert.fail('the servers are silent'),
     onFailures: (failures) => {
       for (let i = 0; i < failures.count; i++) {
         const slot = failures.slots[i] ?? -1
@@ -148,7 +148,7 @@ test('Upstream sheds with a named result at 65,536 queries in flight and recover
   const view = new QueryView()
   const query = queryFor('a.test')
   let most = 0
-  // What the first attack took is free again for the second.
+  // The second attack can use the slots of the first again.
   for (const round of [1, 2]) {
     const results = { forwarded: 0, full: 0, 'client-full': 0 }
     for (let i = 0; i < 70_000; i++) {
@@ -161,16 +161,16 @@ test('Upstream sheds with a named result at 65,536 queries in flight and recover
     const grown = process.memoryUsage().rss - before
     const { forwarded } = results
     assert.deepEqual(results, { forwarded, full: 70_000 - forwarded, 'client-full': 0 })
-    // 500 clients have 131 each by then: what is left is kept for those with fewer.
+    // 500 clients have 131 each by then. The rest is kept for clients with fewer.
     assert.ok(forwarded > 65_536 - 140 && forwarded < 65_536, `${forwarded} forwarded`)
     assert.ok(round === 1 || forwarded === most, `${forwarded} after ${most}`)
     most = forwarded
     assert.ok(grown < 160 << 20, `${grown >> 20} MiB`)
-    // Every query is over 5 s after the last one at the latest.
+    // Every query ends at most 5 s after the last one.
     time.advance(5000)
     await until('all to fail', () => failed.length === forwarded)
     assert.equal(new Set(failed.splice(0)).size, forwarded)
-    assert.equal(ids.size, forwarded, 'each slot still has its own query')
+    assert.equal(ids.size, forwarded, 'each slot has its own query')
     ids.clear()
     assert.equal(upstream.inFlight.count, 0)
   }
@@ -193,7 +193,7 @@ test('Upstream sheds with a named result at 65,536 queries in flight and recover
       for (let i = 0; i < batchOfAnswers.count; i++) next.release(batchOfAnswers.slots[i] ?? -1)
       answers += batchOfAnswers.count
     },
-    onFailures: () => assert.fail('all are answered'),
+    onFailures: () => assert.fail('all queries are answered'),
   })
   for (let round = 1; round <= 5; round++) {
     for (let i = 0; i < 15; i++) {

@@ -11,7 +11,7 @@ function batchOf(messages: number): MessageBatch {
   return batch
 }
 
-test('Backlog is behind once every batch was full for more than 50 ms, until one is not', () => {
+test('Backlog is behind when every batch was full for more than 50 ms, until one is not', () => {
   const clock = new FakeClock()
   const backlog = new Backlog(clock)
   const rows: readonly (readonly [messages: number, passed: number, behind: boolean])[] = [

@@ -1,5 +1,5 @@
-// The order and the ends of held answers, over a committer that the test plays: what waits for which revision, what waits for its
-// turn, deadlines, and the bound on long answers.
+// The order and the end of held answers, over a committer that the test controls: the revision that each answer needs, its turn, deadlines,
+// and the bound on long answers.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const LIMIT_MS = 100
 const CAPACITY = 1_100
-/** Of the longest messages, 65,535 octets, so many are within the budget of 64 MiB. */
+/** The number of longest messages (65,535 octets) that fit into the budget of 64 MiB. */
 const LONGEST = 65_535
 const LONGEST_MAX = 1_024
 
@@ -20,11 +20,11 @@ class Bench {
   readonly clock = new FakeClock()
   readonly queue: ReleaseQueue
   readonly endpoints = new Uint32Array(CAPACITY).fill(1)
-  /** Hash of the name of each slot. */
+  /** The hash of the name in each slot. */
   readonly names = new Uint32Array(CAPACITY)
   /** Slots that are still pending when they are settled again. */
   readonly pending = new Set<number>()
-  /** What ended, in order: `7` released, `7!` ended at its limit while pending. */
+  /** The ends, in order: `7` is released, `7!` ended at its limit while pending. */
   readonly ended: string[] = []
   readonly octets = new Map<number, number>()
   readonly committer: { isUnderWay: boolean; revision: Revision; desired: Revision } = {
@@ -47,7 +47,7 @@ class Bench {
     })
   }
 
-  /** Holds an answer of so many octets, each the number of its slot. */
+  /** Holds an answer. Each of its octets is the number of its slot. */
   hold(slot: number, isPending = true, length = 40): boolean {
     const answer = new Uint8Array(length + 7).fill(slot, 7)
     const one = new AnswerBatch(1)
@@ -58,7 +58,7 @@ class Bench {
     return held
   }
 
-  /** A commit ended. */
+  /** Ends a commit. */
   reach(number: number): void {
     this.committer.revision = revision(number)
     this.#onEnd()
@@ -83,7 +83,7 @@ class Bench {
   }
 }
 
-/** Slots 0, 1, ... about these names. */
+/** A bench whose slots 0, 1, ... have these names. */
 function mkBench(...names: readonly number[]): Bench {
   const bench = new Bench()
   bench.names.set(names)
@@ -103,7 +103,7 @@ test('ReleaseQueue settles an answer again when the revision that it waits for i
   assert.deepEqual([bench.queue.count, bench.queue.counters.held], [0, 2])
 })
 
-test('ReleaseQueue goes on holding what is still pending, until the revision of now', () => {
+test('ReleaseQueue holds what is still pending until the present revision', () => {
   const bench = mkBench(10)
   bench.hold(0)
   bench.committer.desired = revision(5)
@@ -111,13 +111,13 @@ test('ReleaseQueue goes on holding what is still pending, until the revision of 
   assert.deepEqual([bench.ended, bench.queue.isHeld(0)], [[], true])
   bench.pending.clear()
   bench.reach(4)
-  assert.deepEqual(bench.ended, [], 'waits for 5')
+  assert.deepEqual(bench.ended, [], 'waits for revision 5')
   bench.committer.isUnderWay = false
   bench.reach(4)
-  assert.deepEqual(bench.ended, ['0'], 'or for a datapath that has nothing to do')
+  assert.deepEqual(bench.ended, ['0'], 'or for an idle datapath')
 })
 
-test('ReleaseQueue keeps answers about one name to one endpoint in order, and others out of it', () => {
+test('ReleaseQueue keeps answers about one name to one endpoint in order, and does not delay others', () => {
   const bench = mkBench(10, 10, 11, 10)
   bench.endpoints[3] = 2
   bench.hold(0)
@@ -129,7 +129,7 @@ test('ReleaseQueue keeps answers about one name to one endpoint in order, and ot
   bench.hold(2)
   bench.pending.delete(2)
   bench.reach(2)
-  assert.deepEqual(bench.ended, ['2'], 'the first of the name is still pending')
+  assert.deepEqual(bench.ended, ['2'], 'the first answer about the name is still pending')
   bench.pending.clear()
   bench.committer.desired = revision(2)
   bench.reach(3)
@@ -137,7 +137,7 @@ test('ReleaseQueue keeps answers about one name to one endpoint in order, and ot
   assert.equal(bench.queue.isBehind(1), false)
 })
 
-test('ReleaseQueue ends an answer at its limit, and lets go who was only behind it', () => {
+test('ReleaseQueue ends an answer at its limit, and then releases the answers behind it', () => {
   const bench = mkBench(10, 10, 11)
   bench.hold(0)
   bench.clock.advance(60)
@@ -153,7 +153,7 @@ test('ReleaseQueue ends an answer at its limit, and lets go who was only behind 
   assert.equal(bench.queue.counters.overdue, 2)
 })
 
-test('ReleaseQueue says how long answers were held', () => {
+test('ReleaseQueue counts how long answers were held', () => {
   const bench = mkBench(10, 11)
   bench.hold(0)
   bench.clock.advance(5)
@@ -168,13 +168,13 @@ test('ReleaseQueue says how long answers were held', () => {
   assert.equal(countsOf(order).size, 0)
 })
 
-test('ReleaseQueue tells what an answer waited for: the datapath, or an earlier answer', () => {
+test('ReleaseQueue counts waits for the datapath and for an earlier answer apart', () => {
   const bench = mkBench(10, 10)
   bench.hold(0)
   bench.hold(1, false)
   bench.clock.advance(20)
   bench.pending.clear()
-  // The second answer needs the datapath as well when its turn comes.
+  // The second answer needs the datapath, too, when its turn comes.
   bench.pending.add(1)
   bench.committer.desired = revision(3)
   bench.reach(2)
@@ -188,13 +188,13 @@ test('ReleaseQueue tells what an answer waited for: the datapath, or an earlier 
   assert.deepEqual(countsOf(order), new Map([[25, 1]]))
 })
 
-/** Bound of each bucket that is not empty, with its count. */
+/** The bounds and counts of the buckets that are not empty. */
 function countsOf({ bounds, counts }: Histogram): ReadonlyMap<number, number> {
   const buckets = [...bounds, Infinity].map((bound, i) => [bound, counts[i] ?? 0] as const)
   return new Map(buckets.filter(([, count]) => count > 0))
 }
 
-test('ReleaseQueue takes more than a batch, in order', () => {
+test('ReleaseQueue holds more than a batch, in order', () => {
   const bench = new Bench()
   const slots = Array.from({ length: CAPACITY }, (_, slot) => slot)
   for (const slot of slots) {
@@ -206,7 +206,7 @@ test('ReleaseQueue takes more than a batch, in order', () => {
   assert.deepEqual(bench.ended, slots.map(String))
 })
 
-test('ReleaseQueue keeps long answers within a budget, refuses what passes it, and has it back', () => {
+test('ReleaseQueue holds long answers within a budget, refuses more, and frees the budget', () => {
   const bench = new Bench()
   bench.hold(0, true, 512)
   let held = 0
@@ -214,7 +214,7 @@ test('ReleaseQueue keeps long answers within a budget, refuses what passes it, a
   assert.equal(held, LONGEST_MAX)
   assert.equal(bench.queue.counters.overBound, 1)
   assert.equal(bench.queue.isHeld(held + 1), false)
-  assert.equal(bench.hold(CAPACITY - 1, true, 512), true, 'short ones have room of their own')
+  assert.equal(bench.hold(CAPACITY - 1, true, 512), true, 'short answers have room of their own')
   bench.pending.clear()
   bench.reach(2)
   assert.equal(bench.queue.count, 0)

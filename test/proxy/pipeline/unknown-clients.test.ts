@@ -1,4 +1,4 @@
-// Queries that wait for their endpoint, on fake time: who goes on when, in what order, and what each bound does.
+// Queries that wait for their endpoint, on fake time: when each continues, in which order, and what each bound does.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,9 +17,9 @@ const STRIDE = 512
 
 class Bench {
   readonly clock = new FakeClock()
-  /** Last octets of client addresses that are known by now. */
+  /** Last octets of the client addresses that are known. */
   readonly known = new Set<number>()
-  /** `client:first octet of the query` in the order of going on, with the time since the start. */
+  /** `client:first octet of the query` with the time since the start, in the order of their ends. */
   readonly ended: string[] = []
   readonly waiting: UnknownClients
   readonly #start = this.clock.now()
@@ -36,7 +36,7 @@ class Bench {
           const { octets, offset } = batch.view(i, new MessageView())
           const query = `${client}:${octets[offset]}`
           this.ended.push(`${query}@${this.clock.now() - this.#start}`)
-          assert.equal(batch.interfaces[i], client, 'where it came from goes with it')
+          assert.equal(batch.interfaces[i], client, 'the interface of the query is kept')
         }
       },
     })
@@ -61,7 +61,7 @@ function clientOf(addresses: Uint8Array, row: number): number {
   return addresses[row * 16 + 2]! * 256 + addresses[row * 16 + 3]!
 }
 
-test('UnknownClients lets queries go on when their client becomes known, each client in order, the rest when time is up', () => {
+test('UnknownClients continues queries when their client becomes known, in the order of each client, and ends the rest at the limit', () => {
   const bench = new Bench()
   bench.hold(1, 10)
   bench.hold(2, 20)
@@ -72,13 +72,9 @@ test('UnknownClients lets queries go on when their client becomes known, each cl
   assert.deepEqual(bench.ended.splice(0), ['1:10@500', '1:11@500'])
   assert.equal(bench.waiting.waiting, 2)
   bench.clock.advance(WAIT_MS - 501)
-  assert.deepEqual(bench.ended, [], 'a millisecond before its time')
+  assert.deepEqual(bench.ended, [], 'a millisecond before the limit')
   bench.clock.advance(1)
-  assert.deepEqual(
-    bench.ended.splice(0),
-    ['2:20@2000'],
-    'its own time, not that of the one after it',
-  )
+  assert.deepEqual(bench.ended.splice(0), ['2:20@2000'], 'its own limit, not that of the next one')
   bench.clock.advance(500)
   assert.deepEqual(bench.ended.splice(0), ['3:30@2500'])
   assert.equal(bench.waiting.waiting, 0)
@@ -87,19 +83,19 @@ test('UnknownClients lets queries go on when their client becomes known, each cl
   assert.equal(bench.waiting.times.sum, 500 + 0 + 2000 + 2000, 'each query with its own wait')
 })
 
-test('UnknownClients refuses what is over a bound, and takes again once there is room', () => {
+test('UnknownClients refuses queries over a bound, and holds queries again when there is room', () => {
   const bench = new Bench()
   for (let i = 0; i < WAITING_PER_CLIENT_MAX; i++) assert.equal(bench.hold(1), 'held')
-  assert.equal(bench.hold(1), 'full', 'one client has its share')
-  assert.equal(bench.hold(2), 'held', 'another is not touched by that')
+  assert.equal(bench.hold(1), 'full', 'one client has reached its share')
+  assert.equal(bench.hold(2), 'held', 'another client has its own share')
   assert.equal(bench.hold(3, 0, WAITING_OCTETS_MAX), 'held')
   assert.equal(bench.hold(3, 0, WAITING_OCTETS_MAX + 1), 'full', 'too long to keep')
   for (let client = 4; bench.waiting.waiting < WAITING_MAX; client++) bench.hold(client)
-  assert.equal(bench.hold(9999), 'full', 'all together')
+  assert.equal(bench.hold(9999), 'full', 'the bound of all clients')
   const { refusedFull, refusedClientFull, refusedLong } = bench.waiting.counters
   assert.deepEqual([refusedFull, refusedClientFull, refusedLong], [1, 1, 1])
   bench.clock.advance(WAIT_MS + 100)
-  assert.equal(bench.ended.length, WAITING_MAX, 'every one ends')
+  assert.equal(bench.ended.length, WAITING_MAX, 'every query ends')
   const clients = new Set(bench.ended.map((text) => text.split(':')[0]))
   assert.equal(clients.size, WAITING_MAX - WAITING_PER_CLIENT_MAX + 1)
   for (let i = 0; i < WAITING_PER_CLIENT_MAX; i++) assert.equal(bench.hold(1), 'held')
@@ -114,10 +110,10 @@ test('UnknownClients finds every query whose client became known, however many w
   assert.equal(bench.ended.length, WAITING_MAX)
   assert.equal(new Set(bench.ended).size, WAITING_MAX, 'each once')
   bench.clock.advance(WAIT_MS)
-  assert.equal(bench.ended.length, WAITING_MAX, 'and not again when time is up')
+  assert.equal(bench.ended.length, WAITING_MAX, 'and not again at the limit')
 })
 
-test('UnknownClients holds nothing without a wait, and hands nothing on after it was stopped', () => {
+test('UnknownClients holds nothing without a wait, and ends nothing after stop', () => {
   assert.equal(new Bench(0).hold(1), 'no-wait')
   const bench = new Bench()
   bench.hold(1)

@@ -1,4 +1,4 @@
-// Which listener takes which socket that was bound before, and what is refused with which remedy.
+// Which listener gets which passed socket, and which sockets are refused with which remedy.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,7 +50,7 @@ test('matchSockets gives each listener its sockets by address and port', () => {
   )
 })
 
-test('matchSockets says what does not fit, and how to make it fit', () => {
+test('matchSockets names what does not fit, with a remedy', () => {
   const explicit = [listener('127.0.0.1', 53)]
   const transparent = [listener('', 10_053, 'tproxy')]
   const rows: readonly (readonly [PassedSocket[], ListenerConfig[], RegExp, string])[] = [

@@ -1,4 +1,4 @@
-// What a client gets that is too long for it, and what it gets whole.
+// Answers that are too long for the client, and answers that it gets whole.
 
 import assert from 'node:assert/strict'
 import dnsPacket from 'dns-packet'
@@ -6,9 +6,9 @@ import { testSockets } from '../../support/sockets.ts'
 import { answerTo, queryFor } from '../../support/peers/upstream.ts'
 
 testSockets(
-  'Responder shortens an answer that came over TCP to what the UDP client takes (P5, P6)',
+  'Responder shortens an answer from TCP to the length that the UDP client accepts (P5, P6)',
   async (net) => {
-    // A wrong id sends the proxy to TCP, where the answer may be of any length.
+    // A wrong id makes the proxy ask over TCP, where the answer can have any length.
     const forwarder = await net.forwardTo((query) => {
       const padding = Number(query.name.split('.')[0])
       if (query.transport === 'udp') query.send(answerTo(query, { id: query.id ^ 1 }))

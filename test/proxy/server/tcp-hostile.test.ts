@@ -1,5 +1,5 @@
-// Many clients over TCP at once that cut, stop, reset and flood: no answer is lost or given to another, no slot
-// leaks, and who is quiet is served meanwhile.
+// Many TCP clients cut, stop, reset and flood at once. No answer is lost or sent to another client, no slot leaks, and a quiet client is
+// served meanwhile.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ testSockets('TcpServer frees every connection of a storm of resets (T7)', async 
   const random = new Random(7)
   const forwarder = await net.forwardTo(answering)
   const { counters } = forwarder.tcp
-  // More in all than there are slots, so that a slot which is not freed is missed.
+  // More rounds than there are slots, so a leaked slot is noticed.
   const rounds = 40
   for (let round = 0; round < rounds; round++) {
     const clients = await Promise.all(
@@ -78,7 +78,7 @@ testSockets('TcpServer answers each query once wherever octets are cut', async (
   }
 })
 
-/** The answer to n<id>.test. */
+/** Checks that the answer is that to n<id>.test. */
 function assertName(answer: Buffer): void {
   const label = `n${answer.readUInt16BE(0)}`
   assert.equal(answer.toString('latin1', 13, 13 + label.length), label)
@@ -104,12 +104,12 @@ testSockets('TcpServer serves a quiet client while others flood (A22)', async (n
   }
   flooding = false
   await Promise.all(running)
-  // What a flood has in flight and what lies in a turn's reads, times a few turns: not its whole queue.
+  // At most the queries of a flood that are in flight and in the reads of a turn, times a few turns: never its whole queue.
   const worst = Math.max(...delays)
   assert.ok(worst < 100_000, `${worst} queries of others were taken before one of the quiet client`)
 })
 
-test('assertName tells an answer from that to another query', () => {
+test('assertName notices an answer to another query', () => {
   assertName(queryFor('n7.test', { id: 7 }))
   assert.throws(() => assertName(queryFor('n7.test', { id: 8 })))
 })

@@ -1,4 +1,4 @@
-// Clients over TCP that ask too much, read too little or stay too long: the bounds and timeouts of docs/spec/semantics 6.
+// TCP clients that ask too much, read too little or stay too long: the bounds and timeouts of docs/spec/semantics 6.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,7 +18,7 @@ import {
 } from '../../support/peers/upstream.ts'
 
 testSockets(
-  'TcpServer closes an idle connection; octets of no whole message do not prolong it (T6, A21)',
+  'TcpServer closes an idle connection; octets of an incomplete message do not prolong it (T6, A21)',
   async (net) => {
     const time = new FakeClock()
     const tcp = { idleTimeout: 10_000, messageTimeout: 60_000 }
@@ -47,7 +47,7 @@ testSockets(
     const time = new FakeClock()
     const forwarder = await net.forwardTo(silent, { clock: socketClock(time) })
     const client = await net.tcpClient(forwarder)
-    // A query in flight makes the connection not idle; the timeout for the message holds all the same.
+    // The query in flight keeps the connection from being idle. The timeout of the message still applies.
     client.socket.write(Buffer.concat([frame(queryFor('a.test')), Buffer.from([0xff, 0xff])]))
     await until('the query', () => forwarder.tcp.counters.received === 1)
     for (let i = 0; i < 9; i++) {
@@ -72,7 +72,7 @@ testSockets('TcpServer keeps a connection that completes each message in time', 
   for (let i = 0; i < 5; i++) {
     await sleep(5)
     time.advance(4000)
-    // The rest of one message, and the beginning of the next.
+    // The rest of one message, and the start of the next.
     client.socket.write(octets.subarray(i * size + 5, (i + 1) * size + 5))
     await client.atLeast(i + 1)
   }
@@ -152,7 +152,7 @@ testSockets(
   },
 )
 
-/** Resolves once a count has been above zero and the same for 100 ms. */
+/** Waits until a count is above zero and stays the same for 100 ms. */
 async function settled(count: () => number): Promise<void> {
   let same = 0
   for (let last = 0; same < 5; last = count()) {
@@ -177,24 +177,19 @@ testSockets('TcpServer closes a client that never reads its answers (A21)', asyn
   assert.equal(forwarder.tcp.counters.open, 0)
 })
 
-testSockets(
-  'TcpServer closes a client for which more than a bound of answers waits',
-  async (net) => {
-    const forwarder = await net.forwardTo((query) =>
-      query.send(answerTo(query, { padding: 60_000 })),
-    )
-    const client = await net.tcpClient(forwarder)
-    client.socket.pause()
-    client.send(...queries(2000))
-    await until('the close', () => forwarder.tcp.counters.closedSlowReader === 1)
-    assert.equal(forwarder.tcp.counters.open, 0)
-    const reading = await net.tcpClient(forwarder)
-    await reading.ask(queryFor('a.test'))
-  },
-)
+testSockets('TcpServer closes a client when more answers than a bound wait for it', async (net) => {
+  const forwarder = await net.forwardTo((query) => query.send(answerTo(query, { padding: 60_000 })))
+  const client = await net.tcpClient(forwarder)
+  client.socket.pause()
+  client.send(...queries(2000))
+  await until('the close', () => forwarder.tcp.counters.closedSlowReader === 1)
+  assert.equal(forwarder.tcp.counters.open, 0)
+  const reading = await net.tcpClient(forwarder)
+  await reading.ask(queryFor('a.test'))
+})
 
 testSockets(
-  'TcpServer bounds connections: the oldest idle one goes, without one the newcomer is refused (T10)',
+  'TcpServer bounds connections: it closes the oldest idle one, or refuses the new one if none is idle (T10)',
   async (net) => {
     const forwarder = await net.forwardTo(
       (query) => {
@@ -234,7 +229,7 @@ testSockets(
 )
 
 testSockets(
-  'TcpServer closes the one of all clients that was idle longest, by messages',
+  'TcpServer closes the connection of all clients that was idle longest, by messages',
   async (net) => {
     const forwarder = await net.forwardTo(answering, { tcp: { connections: 3 } })
     const clients: TcpClient[] = []
@@ -253,7 +248,7 @@ testSockets(
 )
 
 testSockets(
-  'TcpServer goes on reading after a bound full of messages that get no answer',
+  'TcpServer continues to read after a bound full of messages that get no answer',
   async (net) => {
     const forwarder = await net.forwardTo(answering, { tcp: { queriesPerConnection: 8 } })
     const client = await net.tcpClient(forwarder)

@@ -17,7 +17,7 @@ import {
 } from '../../support/peers/upstream.ts'
 
 testSockets(
-  'TcpServer answers 100 queries of one write in the order the answers come (T2)',
+  'TcpServer answers 100 queries of one write in the order in which the answers arrive (T2)',
   async (net) => {
     const held: SeenQuery[] = []
     const forwarder = await net.forwardTo((query) => {
@@ -30,7 +30,7 @@ testSockets(
   },
 )
 
-testSockets('TcpServer does not let a slow query hold up the ones behind it (T3)', async (net) => {
+testSockets('TcpServer does not delay queries behind a slow one (T3)', async (net) => {
   const slow: SeenQuery[] = []
   const forwarder = await net.forwardTo((query) => {
     if (query.name === 'n0.test') slow.push(query)
@@ -45,7 +45,7 @@ testSockets('TcpServer does not let a slow query hold up the ones behind it (T3)
 })
 
 testSockets(
-  'TcpServer takes messages cut anywhere (T4) and several lengths in one segment',
+  'TcpServer reads messages cut anywhere (T4) and several lengths in one segment',
   async (net) => {
     const forwarder = await net.forwardTo(answering)
     const client = await net.tcpClient(forwarder)
@@ -71,20 +71,25 @@ testSockets('TcpServer sends length and message in one segment (T5)', async (net
   for (const chunk of chunks) assert.equal(chunk.readUInt16BE(0), chunk.length - 2)
 })
 
-testSockets('TcpServer carries answers of 65,000 octets and queries beyond a cell', async (net) => {
-  const forwarder = await net.forwardTo((query) => query.send(answerTo(query, { padding: 60_000 })))
-  const client = await net.tcpClient(forwarder)
-  const long = Buffer.concat([queryFor('long.test', { udpSize: 1232 }), Buffer.alloc(9000)])
-  // 9,000 octets of EDNS padding (RFC 7830): option 12.
-  const rdlength = queryFor('long.test', { udpSize: 1232 }).length - 2
-  long.writeUInt16BE(9000, rdlength)
-  long.writeUInt16BE(12, rdlength + 2)
-  long.writeUInt16BE(8996, rdlength + 4)
-  const [answer] = await client.ask(long)
-  assert.ok((answer?.length ?? 0) > 60_000, `${answer?.length} octets`)
-})
+testSockets(
+  'TcpServer sends answers of 65,000 octets, and reads queries beyond a cell',
+  async (net) => {
+    const forwarder = await net.forwardTo((query) =>
+      query.send(answerTo(query, { padding: 60_000 })),
+    )
+    const client = await net.tcpClient(forwarder)
+    const long = Buffer.concat([queryFor('long.test', { udpSize: 1232 }), Buffer.alloc(9000)])
+    // 9,000 octets of EDNS padding (RFC 7830): option 12.
+    const rdlength = queryFor('long.test', { udpSize: 1232 }).length - 2
+    long.writeUInt16BE(9000, rdlength)
+    long.writeUInt16BE(12, rdlength + 2)
+    long.writeUInt16BE(8996, rdlength + 4)
+    const [answer] = await client.ask(long)
+    assert.ok((answer?.length ?? 0) > 60_000, `${answer?.length} octets`)
+  },
+)
 
-testSockets('TcpServer sends nothing to a client that has gone and goes on (T7)', async (net) => {
+testSockets('TcpServer drops answers to a closed connection and continues (T7)', async (net) => {
   const held: SeenQuery[] = []
   const forwarder = await net.forwardTo((query) => held.push(query), { tcp: { connections: 1 } })
   const client = await net.tcpClient(forwarder)
@@ -92,7 +97,7 @@ testSockets('TcpServer sends nothing to a client that has gone and goes on (T7)'
   await until('the queries', () => held.length === 5)
   client.socket.resetAndDestroy()
   await until('the close', () => forwarder.tcp.counters.open === 0)
-  // The next connection takes the same slot and isn't mistaken for the old one.
+  // The next connection uses the same slot and gets no answer of the old one.
   const next = await net.tcpClient(forwarder)
   for (const query of held) query.send(answerTo(query))
   await until('the late answers', () => forwarder.tcp.counters.answersDropped === 5)
@@ -101,20 +106,17 @@ testSockets('TcpServer sends nothing to a client that has gone and goes on (T7)'
   assert.equal(forwarder.upstream.inFlight.count, 0)
 })
 
-testSockets(
-  'TcpServer answers what was asked before a half-close, then closes (T13)',
-  async (net) => {
-    const forwarder = await net.forwardTo((query) => {
-      setTimeout(() => query.send(answerTo(query)), 50)
-    })
-    const client = await net.tcpClient(forwarder)
-    client.send(...queries(300))
-    client.socket.end()
-    await until('the close', () => client.ended)
-    assert.equal(client.received.length, 300)
-    await until('nothing to be open', () => forwarder.tcp.counters.open === 0)
-  },
-)
+testSockets('TcpServer answers the queries before a half-close, then closes (T13)', async (net) => {
+  const forwarder = await net.forwardTo((query) => {
+    setTimeout(() => query.send(answerTo(query)), 50)
+  })
+  const client = await net.tcpClient(forwarder)
+  client.send(...queries(300))
+  client.socket.end()
+  await until('the close', () => client.ended)
+  assert.equal(client.received.length, 300)
+  await until('nothing to be open', () => forwarder.tcp.counters.open === 0)
+})
 
 testSockets('TcpServer closes at once at a half-close without queries', async (net) => {
   const forwarder = await net.forwardTo(silent)
@@ -124,7 +126,7 @@ testSockets('TcpServer closes at once at a half-close without queries', async (n
 })
 
 testSockets(
-  'TcpServer says nothing to messages that get no answer and keeps the connection (A23)',
+  'TcpServer is silent about messages that get no answer, and keeps the connection (A23)',
   async (net) => {
     const forwarder = await net.forwardTo(answering)
     const client = await net.tcpClient(forwarder)

@@ -1,4 +1,4 @@
-// Frames of several streams gathered in any order, read back along each stream's chain.
+// Frames of several streams gathered in any order, and read back along the chain of each stream.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { FrameGather, NO_FRAME } from '../../../src/proxy/sockets/native-stream.
 
 const STREAMS = 4
 
-test('FrameGather keeps each stream its frames in order, and has room until it is full', () => {
+test('FrameGather keeps the frames of each stream in order, and has room until it is full', () => {
   const step = fc.record({
     stream: fc.nat(STREAMS - 1),
     length: fc.oneof(fc.integer({ min: 2, max: 300 }), fc.integer({ min: 2, max: 65_535 })),
@@ -54,7 +54,7 @@ test('FrameGather is empty again after clear', () => {
   assert.equal(gather.add(source, 0, source.length, 1, NO_FRAME), 0)
 })
 
-/** The frames of a chain as the addon finds them. */
+/** The frames of a chain in the order in which the addon reads them. */
 function chainOf({ frames, slab }: FrameGather, head: number): Uint8Array[] {
   const chain: Uint8Array[] = []
   for (let frame = head; frame !== NO_FRAME; frame = frames[frame * FRAME_WORDS + 2] ?? NO_FRAME) {

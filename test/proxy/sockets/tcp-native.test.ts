@@ -1,5 +1,5 @@
-// What the addon's sockets do that Node's cannot, or would do for us: a shortage of descriptors, connections that
-// fail at once, modes that need them.
+// What only the addon's sockets do, or where Node's sockets hide something: a shortage of descriptors, connections that fail at once, modes
+// that need the addon.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -46,12 +46,12 @@ test('PortableStreams names the remedy for modes that need the addon', async () 
 })
 
 test(
-  'NativeStreams tells at a later turn that a connection could not begin',
+  'NativeStreams reports at a later turn that a connection could not begin',
   { skip },
   async () => {
     const streams = makeStreams('native', systemClock)
     const faults: boolean[] = []
-    // No connection can go to port 0 of the broadcast address.
+    // No connection can begin to port 0 of the broadcast address.
     const server = { family: 4, address: '255.255.255.255', port: 0 } as const
     const stream = streams.connect(server, {
       received: () => assert.fail('received'),
@@ -70,7 +70,7 @@ test(
 )
 
 test(
-  'NativeStreams rests when descriptors run out, and goes on when there are some',
+  'NativeStreams pauses when descriptors run out, and continues when there are some',
   { skip },
   async () => {
     const file = fileURLToPath(new URL('../../support/peers/tcp-listener.ts', import.meta.url))
@@ -82,10 +82,10 @@ test(
       const port = Number((await listener.untilOutput(/^ready (\d+)$/m, 20_000))[1])
       for (let i = 0; i < 60; i++) clients.push(await TcpClient.open(port, `127.0.1.${i + 1}`))
       const times = await listener.until(() => fourFaults(listener.stdout), 'four faults')
-      // At each one it rests; trying again and again would take no time at all.
+      // It pauses at each fault. Tries without a pause would take no time.
       assert.ok((times[3] ?? 0) - (times[0] ?? 0) >= 240, times.join(' '))
       for (const client of clients.slice(0, 50)) client.close()
-      // Those that waited in the kernel are taken now.
+      // The connections that waited in the kernel are accepted now.
       for (const client of clients.slice(50)) {
         const [answer] = await client.ask(queryFor('a.test'))
         assert.equal(rcodeOf(answer), REFUSED)
@@ -97,7 +97,7 @@ test(
   },
 )
 
-test('NativeStreams sends all that waits after finish, then closes', { skip }, async () => {
+test('NativeStreams sends all waiting data after finish, then closes', { skip }, async () => {
   const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
@@ -118,7 +118,7 @@ test('NativeStreams sends all that waits after finish, then closes', { skip }, a
     const socket = await accepted
     const message = Buffer.alloc(60_000, 7)
     let frames = 0
-    // More than the kernel keeps for a reader that doesn't read.
+    // More than the kernel buffers for a peer that does not read.
     for (; stream.waiting < 3_000_000 && frames < 1000; frames++) {
       stream.queue(message, 0, message.length, frames)
       stream.flush()
@@ -139,7 +139,7 @@ test('NativeStreams sends all that waits after finish, then closes', { skip }, a
   }
 })
 
-/** When the first faults were, in milliseconds; undefined until there are four. */
+/** The times of the first four faults in milliseconds, or undefined before the fourth. */
 function fourFaults(output: string): readonly number[] | undefined {
   const times = Array.from(output.matchAll(/^fault EMFILE (\d+)$/gm), (match) => Number(match[1]))
   return times.length < 4 ? undefined : times

@@ -1,4 +1,4 @@
-// Frames as the reader of the other side sees them, and memory that stays as it was once it was taken.
+// Frames as the peer reads them, and octets that do not change after they were queued.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { FrameReader } from '../../../src/dns/framing.ts'
 import { FrameWriter } from '../../../src/proxy/sockets/tcp-portable.ts'
 
-test('FrameWriter writes what FrameReader reads, and leaves alone what was taken', () => {
+test('FrameWriter writes what FrameReader reads, and changes no queued octets', () => {
   const step = fc.oneof(
     fc.record({ length: fc.integer({ min: 2, max: 400 }), id: fc.nat(65535) }),
     fc.record({ length: fc.integer({ min: 2, max: 65535 }), id: fc.nat(65535) }),

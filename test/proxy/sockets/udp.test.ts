@@ -1,4 +1,4 @@
-// Clients over UDP on loopback: batches, what gets no answer, and bounds on size.
+// UDP clients on loopback: batches, messages without an answer, and bounds on size.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -14,7 +14,7 @@ import { answering, answerTo, queryFor } from '../../support/peers/upstream.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 
 const FORMERR = 1
-testSockets('UdpListener gathers what came in one turn into one batch', async (net) => {
+testSockets('UdpListener puts the datagrams of one turn into one batch', async (net) => {
   const forwarder = await net.forwardTo(answering)
   const client = await net.udpClient(forwarder)
   await client.ask(...Array.from({ length: 300 }, (_, i) => queryFor('a.test', { id: i })))
@@ -27,7 +27,7 @@ testSockets('UdpListener gathers what came in one turn into one batch', async (n
 })
 
 testSockets(
-  'UdpListener says nothing to replies and scraps, once to anything else (A23)',
+  'UdpListener is silent about replies and scraps, and answers anything else once (A23)',
   async (net) => {
     const forwarder = await net.forwardTo(answering)
     const client = await net.udpClient(forwarder)
@@ -57,7 +57,7 @@ testSockets(
 )
 
 testSockets(
-  'UdpListener hands over peers, octets and channel of IPv4 and IPv6, at the bound of a batch too',
+  'UdpListener passes on peers, octets and channel of IPv4 and IPv6, also at the bound of a batch',
   async (_net, kind) => {
     for (const [family, address, type] of [
       [4, '127.0.0.1', 'udp4'],
@@ -100,7 +100,7 @@ testSockets(
   },
 )
 
-testSockets('UdpListener survives port unreachable from clients that have gone', async (net) => {
+testSockets('UdpListener survives port unreachable from clients that have closed', async (net) => {
   const forwarder = await net.forwardTo((query) => {
     setTimeout(() => query.send(answerTo(query)), 30)
   })

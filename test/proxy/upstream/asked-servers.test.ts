@@ -1,4 +1,4 @@
-// Whom clients asked, whom to trust, and the sockets towards them.
+// The servers that clients asked, the trusted ones, and the sockets to them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ function mkAsked(options: { trusted?: readonly string[]; untrusted?: 'refuse' | 
   return { servers, ask, looks: () => looks }
 }
 
-test('AskedServers knows who teaches: the trusted ones, or the configured ones', () => {
+test('AskedServers trusts the configured trusted servers, or else the configured upstreams', () => {
   const byConfig = mkAsked()
   assert.deepEqual(byConfig.ask('192.0.2.53'), {
     kind: 'trusted',
@@ -55,14 +55,14 @@ test('AskedServers knows who teaches: the trusted ones, or the configured ones',
   assert.equal(byConfig.servers.isRefused(byConfig.ask('192.0.2.53')), false)
 })
 
-test('AskedServers leaves to the pool what was sent to ourselves or nobody knows where', () => {
+test('AskedServers leaves queries to ourselves or to an unknown server to the pool', () => {
   const { ask } = mkAsked()
   assert.equal(ask('10.20.1.1').kind, 'pool')
   assert.equal(ask('10.20.1.1', 5353).kind, 'untrusted')
   assert.equal(ask('192.0.2.53', 0).kind, 'pool')
 })
 
-test('AskedServers looks once at a server, and stays right beyond its bound', () => {
+test('AskedServers looks a server up once, and stays right beyond its bound', () => {
   const { ask, looks } = mkAsked({ trusted: ['9.0.0.0/9', '2001:db8::/33'] })
   for (let round = 0; round < 3; round++) {
     for (const address of ['9.9.9.9', '2001:db8::1', '9.200.0.1']) ask(address)
@@ -77,7 +77,7 @@ test('AskedServers looks once at a server, and stays right beyond its bound', ()
   }
 })
 
-test('AskedLinks keeps the links used last, and closes none that is waited on', () => {
+test('AskedLinks keeps the links used last, and closes none with a query in flight', () => {
   const { ask } = mkAsked({ untrusted: 'pass' })
   const open = new Map<number, string>()
   const links = new AskedLinks({
@@ -90,16 +90,20 @@ test('AskedLinks keeps the links used last, and closes none that is waited on', 
     },
     close: (number) => assert.ok(open.delete(number)),
   })
-  assert.equal(links.begin(ask('192.0.2.53')), 0, 'a configured server is itself')
+  assert.equal(links.begin(ask('192.0.2.53')), 0, 'a configured server keeps its own number')
   links.end(0)
   const [a, b, c, d] = ['9.0.0.1', '9.0.0.2', '9.0.0.3', '9.0.0.4'].map((server) =>
     links.begin(ask(server)),
   )
   assert.deepEqual([a, b, c, d], [1, 2, 3, 4])
-  assert.equal(links.begin(ask('9.0.0.5')), -1, 'all are waited on')
-  assert.equal(links.begin(ask('9.0.0.4')), 4, 'one that is there')
+  assert.equal(links.begin(ask('9.0.0.5')), -1, 'all have queries in flight')
+  assert.equal(links.begin(ask('9.0.0.4')), 4, 'a link that exists')
   links.end(1)
-  assert.deepEqual([...open.keys()], [2, 3, 4], 'dropped, and its last query has ended')
+  assert.deepEqual(
+    [...open.keys()],
+    [2, 3, 4],
+    'the link was dropped, and its last query has ended',
+  )
   assert.equal(links.begin(ask('9.0.0.5')), 1)
   assert.equal(open.get(1), '9.0.0.5')
   for (const number of [2, 3, 4, 4, 1]) links.end(number)

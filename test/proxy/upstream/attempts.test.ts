@@ -19,7 +19,7 @@ const SERVFAIL = 2
 /** A little more than an attempt's share of the 4 s. */
 const ATTEMPT_MS = 1350
 testSockets(
-  'Upstream sends at most three packets for a query that nobody answers, then fails it (A13)',
+  'Upstream sends at most three packets for a query without an answer, then fails it (A13)',
   async (net) => {
     const time = new FakeClock()
     const server = await net.serve(silent)
@@ -43,7 +43,7 @@ testSockets(
 )
 
 testSockets(
-  'Upstream keeps its times while queries come faster than its timer is exact',
+  'Upstream keeps its times while queries arrive faster than the precision of its timer',
   async (net) => {
     const time = new FakeClock()
     const server = await net.serve((query) => {
@@ -57,7 +57,7 @@ testSockets(
     time.advance(5)
     client.send(queryFor('void2.test', { id: 2 }))
     await until('the second query', () => timesAsked(server, 'void2.test') === 1)
-    // The first is asked again; the second is due so soon after it that the timer is set to later than that.
+    // The first is asked again. The second is due so soon after it that the timer is set to a later time.
     time.advance(1995)
     for (let i = 0; i < 20; i++) {
       await client.ask(queryFor(`n${i}.test`, { id: 10 + i }))
@@ -67,20 +67,23 @@ testSockets(
   },
 )
 
-testSockets('Upstream lets an early attempt answer after a later one was sent', async (net) => {
-  const time = new FakeClock()
-  const server = await net.serve(silent)
-  const forwarder = await net.forward([server], { clock: socketClock(time) })
-  const client = await net.udpClient(forwarder)
-  client.send(queryFor('slow.test'))
-  await until('the first attempt', () => server.queries.length === 1)
-  time.advance(ATTEMPT_MS)
-  await until('the second attempt', () => server.queries.length === 2)
-  const [first] = server.queries
-  first?.send(answerTo(first))
-  await client.atLeast(1)
-  assert.deepEqual(addressesOf(client.received[0]), ['192.0.2.1'])
-})
+testSockets(
+  'Upstream accepts the answer to an early attempt after a later one was sent',
+  async (net) => {
+    const time = new FakeClock()
+    const server = await net.serve(silent)
+    const forwarder = await net.forward([server], { clock: socketClock(time) })
+    const client = await net.udpClient(forwarder)
+    client.send(queryFor('slow.test'))
+    await until('the first attempt', () => server.queries.length === 1)
+    time.advance(ATTEMPT_MS)
+    await until('the second attempt', () => server.queries.length === 2)
+    const [first] = server.queries
+    first?.send(answerTo(first))
+    await client.atLeast(1)
+    assert.deepEqual(addressesOf(client.received[0]), ['192.0.2.1'])
+  },
+)
 
 testSockets(
   'Upstream waits for an early attempt when the later ones meet a closed port',
@@ -108,7 +111,7 @@ testSockets(
 )
 
 testSockets(
-  'Upstream asks again in time after a message with the id of a query of long ago (A1)',
+  'Upstream asks again in time after a message with the id of an old query (A1)',
   async (net) => {
     const time = new FakeClock()
     const server = await net.serve((query) => {
@@ -157,9 +160,9 @@ testSockets('Upstream drops answers to queries that have failed (A14)', async (n
   for (const query of held) query.send(answerTo(query))
   const { counters } = forwarder.upstream
   await until('late answers', () => counters.late + counters.unexpected === 500)
-  // In the table of late answers some take others' places: 15 of 500 on average.
+  // In the table of late answers some replace others: 15 of 500 on average.
   assert.ok(counters.late > 430, `${counters.late} late`)
-  assert.equal(forwarder.upstream.pool.stateOf(0), 'up', 'a server that answers late lives')
+  assert.equal(forwarder.upstream.pool.stateOf(0), 'up', 'a server that answers late is up')
   for (const query of held) query.send(answerTo(query))
   await until('the same again', () => counters.late + counters.unexpected === 1000)
   assert.ok(counters.unexpected >= 500)
@@ -178,12 +181,12 @@ testSockets(
     for (let i = 1; i <= 3; i++) {
       client.send(queryFor(`n${i}.test`, { id: i }))
       await until('the first attempt', () => timesAsked(dead, `n${i}.test`) === 1)
-      // Less than an attempt's share of the time: another server is asked as soon as the answer is overdue.
+      // Less than an attempt's share of the time: an overdue answer makes Upstream ask another server at once.
       time.advance(450)
       await client.atLeast(i)
     }
     assert.equal(forwarder.upstream.pool.stateOf(0), 'down')
-    // No time passes: the good server is asked first now.
+    // No time passes: Upstream asks the good server first now.
     await client.ask(queryFor('n4.test'))
     assert.equal(timesAsked(dead, 'n4.test'), 0)
     assert.ok(client.received.every((answer) => rcodeOf(answer) === 0))
@@ -191,7 +194,7 @@ testSockets(
   },
 )
 
-testSockets('Upstream asks a silent server again after its share of the time only', async (net) => {
+testSockets('Upstream asks a silent server again only after its share of the time', async (net) => {
   const time = new FakeClock()
   const server = await net.serve(silent)
   const forwarder = await net.forward([server], { clock: socketClock(time) })
@@ -206,12 +209,12 @@ testSockets('Upstream asks a silent server again after its share of the time onl
 })
 
 testSockets(
-  'Upstream goes on at once when the port is closed, and reports a socket error when all are',
+  'Upstream continues at once when the port is closed, and reports a socket error when all are',
   async (net) => {
     const gone = await FakeUpstream.start()
     const good = await net.serve()
     await gone.stop()
-    // No time passes, so no timeout can help.
+    // No time passes, so no timeout ends the attempt.
     const forwarder = await net.forward([gone, good])
     for (const client of [await net.udpClient(forwarder), await net.tcpClient(forwarder)]) {
       const [answer] = await client.ask(queryFor('a.test'))
@@ -232,7 +235,7 @@ testSockets(
   },
 )
 
-/** How often a server was asked that name; probes ask the root. */
+/** How often a server was asked a name. Probes ask the root. */
 function timesAsked(server: FakeUpstream, name: string): number {
   return server.queries.filter((query) => query.name === name).length
 }

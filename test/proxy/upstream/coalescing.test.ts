@@ -1,4 +1,4 @@
-// Who follows whom, against a plain list of leaders.
+// Which query follows which leader, compared with a plain list of leaders.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -45,7 +45,7 @@ function take(table: InFlightTable, ask: Ask): number {
   return table.take(batch, 0, view, endpointId(ask.endpoint), generation(1))
 }
 
-/** Whether the second of two queries follows the first. */
+/** True if the second of two queries follows the first. */
 function follows(first: Ask, second: Ask, byAsked = false): boolean {
   const table = new InFlightTable({ capacity: 4, perClient: 4 })
   const coalescing = new Coalescing(table, byAsked)
@@ -53,7 +53,7 @@ function follows(first: Ask, second: Ask, byAsked = false): boolean {
   return coalescing.join(take(table, second))
 }
 
-test('Coalescing joins what is the same query of the same client, and nothing else (P2, F3)', () => {
+test('Coalescing joins equal queries of one client, and no others (P2, F3)', () => {
   const rows: readonly (readonly [Partial<Ask>, boolean, string])[] = [
     [{}, true, 'a retransmission'],
     [{ id: 8 }, true, 'another id and port'],
@@ -62,8 +62,8 @@ test('Coalescing joins what is the same query of the same client, and nothing el
     [{ name: 'b.test' }, false, 'another name'],
     [{ name: 'A.test' }, false, 'the answer repeats the letters as asked'],
     [{ edns: true }, false, 'other options'],
-    [{ tcp: true }, false, 'an answer over UDP may be cut'],
-    [{ asked: 2 }, true, 'the pool is asked in any case'],
+    [{ tcp: true }, false, 'an answer over UDP can be cut'],
+    [{ asked: 2 }, true, 'both queries go to the pool'],
   ]
   for (const [change, expected, reason] of rows) {
     assert.equal(follows(FIRST, { ...FIRST, ...change }), expected, reason)

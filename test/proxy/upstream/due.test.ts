@@ -1,4 +1,4 @@
-// The queue of due times against a plain list, and the one timer for all due times.
+// The queue of due times compared with a plain list, and the one timer for all due times.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 const SLOTS = 8
 const DELAY = 10
 
-test('DelayQueue gives slots in the order and at the time a plain list would', () => {
+test('DelayQueue returns slots in the order and at the time of a plain list', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), slot: fc.nat(SLOTS - 1) }),
     fc.record({ kind: fc.constant('remove' as const), slot: fc.nat(SLOTS - 1) }),
@@ -62,7 +62,7 @@ test('DueTimer fires for the first due time, no sooner than a tick, once', () =>
   assert.deepEqual(fired, [1200, 2010])
 })
 
-test('DueTimer isn’t put off by due times that come nearer than a tick', () => {
+test('DueTimer is not delayed by due times that are nearer than a tick', () => {
   const clock = new FakeClock(1000)
   const fired: number[] = []
   const timer = new DueTimer(clock, () => fired.push(clock.now()))
@@ -73,8 +73,8 @@ test('DueTimer isn’t put off by due times that come nearer than a tick', () =>
   assert.deepEqual(fired, [1010, 1020, 1030, 1040])
 })
 
-test('DueTimer gives one tick to read what came when the event loop was held up', () => {
-  // Timers of this clock fire late by as much as the test says.
+test('DueTimer leaves one tick to read messages after the event loop was held up', () => {
+  // Timers of this clock fire late by this time.
   let heldUp = 0
   const fake = new FakeClock(1000)
   const clock = {
@@ -89,7 +89,7 @@ test('DueTimer gives one tick to read what came when the event loop was held up'
   timer.arm(1000, 1100)
   heldUp = 50
   fake.advance(105)
-  assert.deepEqual(fired, [], 'held up: what is to be read comes first')
+  assert.deepEqual(fired, [], 'held up: messages are read first')
   fake.advance(5)
-  assert.deepEqual(fired, [1110], 'one tick, not for ever')
+  assert.deepEqual(fired, [1110], 'one tick, not more')
 })

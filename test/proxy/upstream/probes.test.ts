@@ -7,7 +7,7 @@ import { RandomPool, systemRandom } from '../../../src/core/random.ts'
 import { ServerPool } from '../../../src/proxy/upstream/server-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
-/** Nothing can be sent for the first `sendsFrom` milliseconds. */
+/** Sending fails for the first `sendsFrom` milliseconds. */
 function mkProbes({ sendsFrom = 0 } = {}) {
   const clock = new FakeClock()
   const opens = clock.now() + sendsFrom
@@ -25,7 +25,7 @@ function mkProbes({ sendsFrom = 0 } = {}) {
   return { clock, pool, probes, asked }
 }
 
-test('Probes ask only servers that fail, at growing and varying intervals, until an answer comes', () => {
+test('Probes ask only failing servers, at growing and varying intervals, until an answer arrives', () => {
   const { clock, pool, asked } = mkProbes()
   clock.advance(60_000)
   assert.equal(asked.length, 0, 'none while all are up')
@@ -45,7 +45,7 @@ test('Probes ask only servers that fail, at growing and varying intervals, until
   assert.equal(asked.length, before)
 })
 
-test('Probes leave a server alone that answers the next real query, and find out about one that nobody asks', () => {
+test('Probes skip a server that answers the next real query, and notice the state of one without queries', () => {
   const { clock, pool, asked } = mkProbes()
   pool.failedAttempt(0)
   clock.advance(100)
@@ -60,10 +60,10 @@ test('Probes leave a server alone that answers the next real query, and find out
   assert.deepEqual([pool.stateOf(0), asked.length], ['up', 1])
   pool.failedAttempt(0)
   clock.advance(10_000)
-  assert.equal(pool.stateOf(0), 'down', 'probes without an answer are attempts, too')
+  assert.equal(pool.stateOf(0), 'down', 'probes without an answer count as attempts, too')
 })
 
-test('Probes of proxies that lost a server together spread', () => {
+test('Probes of proxies that lost a server at the same time spread', () => {
   const first = Array.from({ length: 50 }, () => {
     const { clock, pool, asked } = mkProbes()
     pool.markDown(0)
@@ -73,7 +73,7 @@ test('Probes of proxies that lost a server together spread', () => {
   assert.ok(Math.max(...first) - Math.min(...first) > 40, 'over a tenth of a second')
 })
 
-test('Readiness asks each server once and takes for down who keeps silent', () => {
+test('Readiness asks each server once, and reports silent ones as down', () => {
   const { clock, pool, probes, asked } = mkProbes()
   const readiness = new Readiness({
     clock,
@@ -104,7 +104,7 @@ test('Readiness asks each server once and takes for down who keeps silent', () =
   assert.ok(asked.length > 2 && asked.slice(2).every(({ server }) => server === 0))
 })
 
-test('Readiness has silent servers asked again until one answers, even if nothing could be sent at first', () => {
+test('Readiness asks silent servers again until one answers, even if sending fails at first', () => {
   const { clock, pool, probes, asked } = mkProbes({ sendsFrom: 5000 })
   const readiness = new Readiness({
     clock,
@@ -118,13 +118,13 @@ test('Readiness has silent servers asked again until one answers, even if nothin
   for (const server of [0, 1]) {
     const times = asked.filter((each) => each.server === server).map(({ at }) => at)
     assert.ok(times.length > 30, `server ${server} was asked ${times.length} times`)
-    assert.ok(clock.now() - (times.at(-1) ?? 0) <= 1800, 'and is still')
+    assert.ok(clock.now() - (times.at(-1) ?? 0) <= 1800, 'and it is still asked')
   }
   pool.answered(0, false)
   assert.equal(readiness.anyAnswered, true)
 })
 
-test('Readiness counts real answers as well, and forgets none', () => {
+test('Readiness counts real answers, too, and keeps them', () => {
   const { clock, pool, probes } = mkProbes()
   const readiness = new Readiness({
     clock,

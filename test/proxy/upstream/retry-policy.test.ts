@@ -1,4 +1,4 @@
-// When a query is asked again.
+// When and where a query is asked again.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,16 +7,16 @@ import { OVERDUE_MIN_MS, retryDelay, retryLanes } from '../../../src/proxy/upstr
 const TIME = { timeout: 4000, attempts: 3 }
 const SHARE = 4000 / 3
 
-test('retryDelay asks elsewhere when the answer is overdue, the same server later', () => {
+test('retryDelay asks another server when the answer is overdue, and the same server later', () => {
   const rows: readonly (readonly [number | undefined, boolean, number, string])[] = [
-    [1, true, OVERDUE_MIN_MS, 'no sooner than our own pauses take'],
-    [200, true, 200, 'by what the server usually takes'],
-    [5000, true, SHARE, 'no later than its share'],
-    [undefined, true, 400, 'a server nobody knows'],
-    [1, false, 400, 'the same one: a loss is likelier than a slow name then'],
-    [200, false, 800, 'four times what makes it overdue'],
-    [undefined, false, SHARE, 'it never answered: patiently'],
-    [2100, false, 2100, 'it takes longer than a share: a second question would not be sooner'],
+    [1, true, OVERDUE_MIN_MS, 'not sooner than our own pauses'],
+    [200, true, 200, 'the usual time of the server'],
+    [5000, true, SHARE, 'not later than its share'],
+    [undefined, true, 400, 'an unknown server'],
+    [1, false, 400, 'the same server: a loss is likelier than a slow name'],
+    [200, false, 800, 'four times the overdue time'],
+    [undefined, false, SHARE, 'it never answered: the whole share'],
+    [2100, false, 2100, 'it takes longer than a share: a second query would not be faster'],
     [9000, false, 4000 - SHARE, 'the last attempt still has its share'],
   ]
   for (const [overdue, elsewhere, expected, reason] of rows) {

@@ -1,4 +1,4 @@
-// Which server is up and which is asked first, by rules and against a model that keeps no state but the history.
+// Which server is up and which is asked first: by rules, and compared with a model that keeps only the history.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -63,7 +63,7 @@ test('ServerPool asks fresh servers that are up, then fresh ones that are down, 
   assert.deepEqual(asked, [0, 2, 1, 2, 0, 2])
 })
 
-test('ServerPool asks each in turn when all are down, and the first that answers leads', () => {
+test('ServerPool asks each server in turn when all are down, and the first that answers leads', () => {
   const pool = mkPool(3)
   for (const server of [0, 1, 2]) pool.markDown(server)
   assert.deepEqual(new Set([pool.begin(), pool.begin(), pool.begin()]), new Set([0, 1, 2]))
@@ -71,7 +71,7 @@ test('ServerPool asks each in turn when all are down, and the first that answers
   assert.equal(pool.begin(), 2)
 })
 
-test('ServerPool replaces a first server that is overtaken again and again, not one that is now and then', () => {
+test('ServerPool replaces a first server that is slower again and again, and keeps one that is slower now and then', () => {
   const pool = mkPool(2)
   times(3, () => {
     times(OVERTAKEN_MAX - 1, () => pool.won(1))
@@ -82,7 +82,7 @@ test('ServerPool replaces a first server that is overtaken again and again, not 
   assert.equal(pool.first, 1)
 })
 
-test('ServerPool leaves a first server that says nothing but SERVFAIL for one that does better', () => {
+test('ServerPool replaces a first server that answers only SERVFAIL by a better one', () => {
   const pool = mkPool(2)
   times(SERVFAILS_MAX - 1, () => pool.answered(0, true))
   pool.answered(0, false)
@@ -90,14 +90,14 @@ test('ServerPool leaves a first server that says nothing but SERVFAIL for one th
   assert.equal(pool.first, 0, 'one other answer among them')
   pool.answered(0, true)
   assert.equal(pool.first, 1)
-  assert.equal(pool.stateOf(0), 'up', 'it is never down for that')
+  assert.equal(pool.stateOf(0), 'up', 'SERVFAIL never makes it down')
   times(SERVFAILS_MAX * 3, () => pool.answered(1, true))
-  assert.equal(pool.first, 1, 'when all do that the first stays')
+  assert.equal(pool.first, 1, 'when all answer SERVFAIL, the first stays')
   pool.answered(0, false)
-  assert.equal(pool.first, 0, 'the other does better again')
+  assert.equal(pool.first, 0, 'the other answers well again')
 })
 
-test('ServerPool goes by the last answers and failures alone', () => {
+test('ServerPool decides only by the last answers and failures', () => {
   const step = fc.record({ server: fc.nat(2), what: fc.constantFrom('answer', 'fail', 'mark') })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

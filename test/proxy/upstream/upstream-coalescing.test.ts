@@ -35,7 +35,7 @@ test('Upstream asks once for a query that its client repeats, and answers each r
   assert.equal(forwarder.upstream.inFlight.count, 0)
 })
 
-test('Upstream serves askers over UDP with an answer over TCP, cut for each, and not the other way', async () => {
+test('Upstream gives UDP followers an answer from TCP, cut for each, and TCP followers none from UDP', async () => {
   const held: SeenQuery[] = []
   const server = await net.serve((query) => held.push(query))
   const forwarder = await net.forward([server])
@@ -63,7 +63,7 @@ test('Upstream serves askers over UDP with an answer over TCP, cut for each, and
   )
 })
 
-test('Upstream fails all askers of a query that nobody answers', async () => {
+test('Upstream fails all followers of a query without an answer', async () => {
   const time = new FakeClock()
   const server = await net.serve(silent)
   const forwarder = await net.forward([server], { clock: socketClock(time) })

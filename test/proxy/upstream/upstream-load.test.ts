@@ -1,4 +1,4 @@
-// That slow servers and floods don't multiply what is sent.
+// Slow servers and floods do not multiply the packets to servers.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
 import { answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream.ts'
 
-test('RetryBudget has a stock for a server’s death, and then a retry for four answers', () => {
+test('RetryBudget has a stock for the failure of a server, and then one retry for four answers', () => {
   const budget = new RetryBudget()
   let taken = 0
   while (budget.take()) taken++
@@ -20,11 +20,11 @@ test('RetryBudget has a stock for a server’s death, and then a retry for four 
   while (budget.take()) taken++
   assert.equal(taken, 100)
   for (let i = 0; i < 10 * RETRY_STOCK; i++) budget.answered()
-  assert.equal(budget.stock, RETRY_STOCK, 'no more than the stock is saved')
+  assert.equal(budget.stock, RETRY_STOCK, 'never more than the stock')
 })
 
 testSockets(
-  'Upstream asks a server that takes 2 s once for each query, when it knows that',
+  'Upstream asks a server once for each query when it knows that the server takes 2 s',
   async (net) => {
     const time = new FakeClock()
     const held: { readonly query: SeenQuery; readonly due: number }[] = []
@@ -44,7 +44,7 @@ testSockets(
         one.query.send(answerTo(one.query))
       }
       await until('what was answered', () => {
-        // Two late ones may fall on one place of the table: one of them counts as unexpected then.
+        // Two late answers can share one place of the table. One of them then counts as unexpected.
         const { answers, late, unexpected } = forwarder.upstream.counters
         return answers + late + unexpected === server.queries.length - held.length
       })
@@ -57,8 +57,8 @@ testSockets(
   },
 )
 
-testSockets('Upstream repeats over TCP however many mismatches there were before', async (net) => {
-  // Another question, not another id: that may be the id of another query, which would be suspected in its place.
+testSockets('Upstream repeats over TCP, whatever the number of mismatches before', async (net) => {
+  // Another question, not another id: the id could be that of another query, which would then be suspected.
   const server = await net.serve((query) => {
     query.send(answerTo(query, query.transport === 'udp' ? { name: 'other.test' } : {}))
   })

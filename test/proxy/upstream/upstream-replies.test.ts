@@ -1,4 +1,4 @@
-// What is taken for an answer and what is not, on UDP (docs/spec/semantics 4).
+// Which messages count as an answer over UDP (docs/spec/semantics 4).
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -12,7 +12,7 @@ import { addressesOf, edit, rcodeOf } from '../../support/transport.ts'
 import { answerTo, queryFor, silent, type SeenQuery } from '../../support/peers/upstream.ts'
 
 testSockets(
-  'Upstream drops what is no answer and takes the true one after it (A5, A6, Q3)',
+  'Upstream drops messages that are no answer, and accepts the true answer after them (A5, A6, Q3)',
   async (net) => {
     const wrong: Record<string, (query: SeenQuery) => Buffer> = {
       'nothing at all': () => Buffer.alloc(0),
@@ -32,7 +32,7 @@ testSockets(
         answerTo(query, { id: query.id ^ 0x8000, addresses: ['198.51.100.66'] }),
     }
     const server = await net.serve(silent)
-    // TCP attempts after the mismatch get nothing: the true answer comes by UDP.
+    // TCP attempts after the mismatch get no answer: the true answer arrives over UDP.
     server.behaviour = (query) => {
       if (query.transport === 'tcp') return
       for (const make of Object.values(wrong)) query.send(make(query))
@@ -76,7 +76,7 @@ const ASKED_CASES: readonly (readonly [reason: string, asked: string, answered: 
   ['the client mixes the case, the server writes small letters', 'mIxEd.TeSt', 'mixed.test'],
 ]
 
-testSockets('Upstream gives the client its name as the client wrote it (A15)', async (net) => {
+testSockets("Upstream gives the client its name in the client's own letters (A15)", async (net) => {
   for (const [reason, asked, answered] of ASKED_CASES) {
     const server = await net.serve((query) =>
       query.send(answerTo(query, { name: answered, addresses: ['192.0.2.1'] })),
@@ -96,7 +96,7 @@ testSockets('Upstream gives the client its name as the client wrote it (A15)', a
 })
 
 testSockets(
-  'Upstream asks over TCP at the first mismatch and takes that answer (A4)',
+  'Upstream asks over TCP at the first mismatch, and accepts that answer (A4)',
   async (net) => {
     const server = await net.serve()
     const forwarder = await net.forward([server])
@@ -138,7 +138,7 @@ testSockets(
   },
 )
 
-testSockets('Upstream asks over TCP twice at most after a mismatch (A13)', async (net) => {
+testSockets('Upstream asks over TCP at most twice after a mismatch (A13)', async (net) => {
   const server = await net.serve()
   const time = new FakeClock()
   const forwarder = await net.forward([server], { clock: socketClock(time) })
@@ -217,7 +217,7 @@ testSockets(
 )
 
 testSockets(
-  'Upstream gives each client its own id, name case and TTL whatever order answers take (A10, F3)',
+  'Upstream gives each client its own id, name case and TTL in any order of answers (A10, F3)',
   async (net) => {
     const server = await net.serve(silent)
     const held: SeenQuery[] = []
@@ -232,7 +232,7 @@ testSockets(
       client.send(queryFor(names[i % names.length] ?? '', { id: 4711 }))
       await until('the query', () => held.length === i + 1)
     }
-    // Nobody is answered by another's query: one query each (F3).
+    // Each client gets the answer to its own query (F3).
     held
       .map((query, i) => [query, i] as const)
       .reverse()

@@ -1,4 +1,4 @@
-// TCP towards a server (RFC 7766 6.2).
+// TCP to a server (RFC 7766 6.2).
 
 import assert from 'node:assert/strict'
 import dnsPacket from 'dns-packet'
@@ -12,7 +12,7 @@ import { answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream
 /** A little more than an attempt's share of the 4 s. */
 const ATTEMPT_MS = 1350
 testSockets(
-  'Upstream pipelines TCP queries on one connection with distinct ids (T8), answers in any order (T2, T3)',
+  'Upstream pipelines TCP queries on one connection with distinct ids (T8), and accepts answers in any order (T2, T3)',
   async (net) => {
     const held: SeenQuery[] = []
     const server = await net.serve((query) => {
@@ -33,7 +33,7 @@ testSockets(
   },
 )
 
-testSockets('Upstream asks again what was outstanding when the server closes (T9)', async (net) => {
+testSockets('Upstream repeats outstanding queries when the server closes (T9)', async (net) => {
   const server = await net.serve((query, own) => {
     if (own.connections === 1) {
       if (own.seen === 10) query.hangUp()
@@ -69,7 +69,7 @@ testSockets('Upstream opens a new connection when the old one stays silent', asy
   assert.equal(forwarder.upstream.tcp[0]?.counters.open, 0, 'closed when idle')
 })
 
-testSockets('Upstream drops wrong answers over TCP and takes the true one (A6)', async (net) => {
+testSockets('Upstream drops wrong answers over TCP and accepts the true one (A6)', async (net) => {
   const server = await net.serve((query) => {
     query.send(answerTo(query, { name: 'evil.test' }))
     query.send(answerTo(query, { id: query.id ^ 1 }))

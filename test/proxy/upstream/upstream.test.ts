@@ -1,4 +1,4 @@
-// Forwarding over real loopback sockets: octets, and from which ports and ids.
+// Forwarding over real loopback sockets: the octets, and the ports and ids that it uses.
 
 import assert from 'node:assert/strict'
 import { until } from '../../support/peers/client.ts'
@@ -8,7 +8,7 @@ import { testSockets } from '../../support/sockets.ts'
 import { answering, answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream.ts'
 
 testSockets(
-  'Upstream passes query and answer byte for byte but for the id, over UDP and TCP (T1, P7)',
+  'Upstream forwards query and answer unchanged except for the id, over UDP and TCP (T1, P7)',
   async (net) => {
     const server = await net.serve()
     const forwarder = await net.forward([server])
@@ -52,25 +52,22 @@ testSockets('Upstream spreads queries over random ports and ids (F2, P10)', asyn
   assert.ok(Math.abs(serialCorrelation(ids)) < 0.08, 'no correlation: 5 standard deviations')
 })
 
-testSockets(
-  'Upstream draws the socket at random, of each query that leaves by itself (F2)',
-  async (net) => {
-    const server = await net.serve()
-    const forwarder = await net.forward([server])
-    const client = await net.udpClient(forwarder)
-    for (let i = 0; i < 640; i++) await client.ask(queryFor('a.test', { id: i }))
-    const uses = new Map<number, number>()
-    for (const { port } of server.queries) uses.set(port, (uses.get(port) ?? 0) + 1)
-    // 20 each are expected; 0 or 50 are further off than 1 in 10^8 for each of 32.
-    assert.equal(uses.size, 32)
-    assert.ok(
-      [...uses.values()].every((n) => n < 50),
-      [...uses.values()].join(' '),
-    )
-  },
-)
+testSockets('Upstream draws a random socket for each query (F2)', async (net) => {
+  const server = await net.serve()
+  const forwarder = await net.forward([server])
+  const client = await net.udpClient(forwarder)
+  for (let i = 0; i < 640; i++) await client.ask(queryFor('a.test', { id: i }))
+  const uses = new Map<number, number>()
+  for (const { port } of server.queries) uses.set(port, (uses.get(port) ?? 0) + 1)
+  // 20 each are expected. 0 or 50 have less than 1 in 10^8 for each of 32.
+  assert.equal(uses.size, 32)
+  assert.ok(
+    [...uses.values()].every((n) => n < 50),
+    [...uses.values()].join(' '),
+  )
+})
 
-/** How far counts of values 0..bins-1 are from equal. */
+/** The chi-squared distance of the counts of values 0..bins-1 from equal counts. */
 function chiSquare(values: readonly number[], bins: number): number {
   const counts = Array.from({ length: bins }, () => 0)
   for (const value of values) counts[value] = (counts[value] ?? 0) + 1
@@ -115,7 +112,7 @@ testSockets(
     time.advance(59_000)
     assert.equal(forwarder.upstream.udp[0]?.counters.open, 1)
     time.advance(1000)
-    assert.equal(forwarder.upstream.udp[0]?.counters.open, 0, 'no port stays open unused')
+    assert.equal(forwarder.upstream.udp[0]?.counters.open, 0, 'no unused port stays open')
     await client.ask(queryFor('late.test'))
     assert.ok(!ports.includes(server.queries.at(-1)?.port ?? 0), 'renewed by age')
   },

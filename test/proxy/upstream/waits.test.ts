@@ -1,4 +1,4 @@
-// Waits against a Map, with few sockets and ids so that buckets are shared; late answers against a map that forgets nothing.
+// Waits compared with a Map, with few sockets and ids so that buckets are shared; late answers compared with a map that keeps everything.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ function mkWaits(): Waits {
   })
 }
 
-test('Waits finds, lists newest first and counts as a plain map does', () => {
+test('Waits finds, lists newest first and counts like a plain map', () => {
   const step = fc.record({
     slot: fc.nat(SLOTS - 1),
     attempt: fc.nat(WIDTH - 1),
@@ -62,7 +62,7 @@ test('Waits finds, lists newest first and counts as a plain map does', () => {
   )
 })
 
-test('LateAnswers tells the time of what was expected, once, and of nothing else', () => {
+test('LateAnswers returns the time of an expected answer, once, and of no other', () => {
   const entry = fc.record({ socket: fc.nat(65_535), id: fc.nat(65_535), take: fc.boolean() })
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 100 }), (entries) => {
@@ -96,7 +96,7 @@ test('LateAnswers forgets an answer after its lifetime', () => {
   const late = new LateAnswers(8000)
   for (const [age, isLate, reason] of [
     [8000, true, 'the end of the lifetime'],
-    [8001, false, 'behind it: a guess'],
+    [8001, false, 'after it: a guess'],
   ] as const) {
     late.expect(1, 2, 500)
     assert.equal(late.take(1, 2, 500 + age) >= 0, isLate, reason)
