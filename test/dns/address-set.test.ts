@@ -21,7 +21,7 @@ function fill(set: AddressSet, additions: readonly Addition[]): void {
   })
 }
 
-test('AddressSet.add tells an IPv4 address from the IPv6 address with the same first octets', () => {
+test('AddressSet.add separates an IPv4 address from the IPv6 address with the same first octets', () => {
   const set = new AddressSet()
   fill(set, [
     [4, [1, 2, 3, 4], 5],
@@ -33,7 +33,7 @@ test('AddressSet.add tells an IPv4 address from the IPv6 address with the same f
   ])
 })
 
-test('AddressSet.add takes IPv4-mapped IPv6 for IPv4 and no other embedding', () => {
+test('AddressSet.add reads IPv4-mapped IPv6 as IPv4, and no other embedding', () => {
   const set = new AddressSet()
   fill(set, [
     [6, [...new Uint8Array(10), 255, 255, 1, 2, 3, 4], 5],
@@ -60,7 +60,7 @@ test('AddressSet holds each address once with its least TTL and first place, lik
   const addition = fc
     .tuple(address, fc.nat(1000))
     .map(([[family, octets], ttl]): Addition => [family, octets, ttl])
-  // One set for all runs: what an earlier answer left must not show.
+  // One set for all runs, so that octets of an earlier answer would be noticed.
   const set = new AddressSet()
   fc.assert(
     fc.property(fc.array(addition, { maxLength: 120, size: 'max' }), (additions) => {

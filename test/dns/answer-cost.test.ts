@@ -1,5 +1,4 @@
-// The largest and most expensive answers. A file of its own, so that no other test has made the reading code
-// slower by calling it with another kind of buffer.
+// The largest and slowest answers. This file runs alone, because other tests would make the reading code slower by other kinds of buffers.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -24,7 +23,7 @@ function ask(name: string, qtype = A): Question {
   return { name: wire, nameLength: wire.length, qtype, qclass: 1 }
 }
 
-/** Octets put together fast, for messages of 64 KiB. */
+/** Octets joined fast, for messages of 64 KiB. */
 function large(records: readonly Uint8Array[]): Uint8Array {
   const head = mkMessage({
     flags: ANSWER_FLAGS,
@@ -47,7 +46,7 @@ const fixed = (type: number, size: number) => [
   size & 255,
 ]
 
-/** A TXT whose RDATA is `jumps` pointers, each to the one before, the first to the root at the question's end. */
+/** A TXT whose RDATA is `jumps` pointers, each to the one before. The first points to the root at the end of the question. */
 function pointerLadder(jumps: number, at: number, root: number): Uint8Array {
   const rdata: number[] = []
   for (let i = 0; i < jumps; i++) {
@@ -137,7 +136,7 @@ test('AnswerView.read: A17, A18, A20: 64 KiB cost under 10 ms', () => {
   const view = new AnswerView()
   for (const [reason, message, status, count] of heavy) {
     let best = Infinity
-    // More often where others use the machine.
+    // More rounds if other programs use the machine.
     for (let i = 0; i < 5 || (best >= 10 && i < 100); i++) {
       const before = performance.now()
       assert.equal(view.read(message, 0, message.length, ask(www)), status, reason)
@@ -148,7 +147,7 @@ test('AnswerView.read: A17, A18, A20: 64 KiB cost under 10 ms', () => {
   }
 })
 
-test('AnswerView.read takes as many hints as a message can carry', () => {
+test('AnswerView.read reads as many hints as fit into a message', () => {
   // Header, question, owner and the fixed fields, priority, target, key and length leave 65,500 octets.
   const hints = Array.from({ length: 16_375 }, (_, i) => [10, 0, i >> 8, i & 255]).flat()
   const message = mkAnswer('', 65, [https('', service(1, '', [[4, hints]]))])
@@ -165,7 +164,7 @@ test('AnswerView.read takes as many hints as a message can carry', () => {
   assert.ok(best < 10, `${best} ms`)
 })
 
-test('AnswerView.read takes as many addresses as a message can carry', () => {
+test('AnswerView.read reads as many addresses as fit into a message', () => {
   const count = 4367
   const records = Array.from({ length: count }, (_, i) =>
     Uint8Array.of(0, ...fixed(A, 4), 10, 0, i >> 8, i & 255),
@@ -182,7 +181,7 @@ test('AnswerView.read takes as many addresses as a message can carry', () => {
   assert.deepEqual([status, view.count], ['ok', count])
 })
 
-test('AnswerView.read takes as many CNAMEs as a message can carry', () => {
+test('AnswerView.read reads as many CNAMEs as fit into a message', () => {
   const records = Array.from({ length: 5459 }, () => Uint8Array.of(0, ...fixed(CNAME, 1), 0))
   const head = mkMessage({
     flags: ANSWER_FLAGS,

@@ -1,4 +1,4 @@
-// What must not teach: docs/spec/correctness A7 and its neighbours, each row alone.
+// Answers that must not teach: docs/spec/correctness A7 and similar cases, each row alone.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -18,7 +18,7 @@ import {
   wireName,
 } from '../support/messages.ts'
 
-/** A7 and its neighbours: each alone teaches nothing, and the message passes. */
+/** A7 and similar cases. Each alone teaches nothing, and the message passes. */
 const silent: readonly (readonly [reason: string, message: Uint8Array, question?: Question])[] = [
   ['A7: foreign owner in the answer section', answer([address('other.example')])],
   ['A7: a name below the question name', answer([address('a.www.example')])],
@@ -80,15 +80,15 @@ const silent: readonly (readonly [reason: string, message: Uint8Array, question?
       [`A7: RCODE ${rcode}`, answer([address(www)], { flags: ANSWER_FLAGS | rcode })] as const,
   ),
   [
-    'A7: RCODE 16, told by OPT',
+    'A7: RCODE 16, given by OPT',
     answer([address(www)], { additionals: [opt({ extendedRcode: 1 })] }),
   ],
   [
-    'A7: RCODE told by the second of two OPT',
+    'A7: RCODE given by the second of two OPT',
     answer([address(www)], { additionals: [opt(), opt({ extendedRcode: 1 })] }),
   ],
   [
-    'A7: RCODE told by an OPT between the answers',
+    'A7: RCODE given by an OPT between the answers',
     answer([opt({ extendedRcode: 1 }), address(www)]),
   ],
   ['A7: RRSIG only', answer([{ owner: www, type: 46, data: new Uint8Array(40) }])],
@@ -157,7 +157,7 @@ const silent: readonly (readonly [reason: string, message: Uint8Array, question?
   ['opcode NOTIFY', answer([address(www)], { flags: ANSWER_FLAGS | 0x2000 })],
 ]
 
-test('AnswerView.read: A7: what teaches nothing, by the view and by the oracle', () => {
+test('AnswerView.read: A7: answers that teach nothing, by the view and by the oracle', () => {
   for (const [reason, message, question] of silent) {
     const { status, taught } = read(message, question)
     assert.deepEqual([status, taught], ['ok', []], reason)

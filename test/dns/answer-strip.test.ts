@@ -1,5 +1,5 @@
-// What goes and what stays when addresses are taken out, octet for octet: the message is compared with one that was laid
-// out without them. Hints: svcb-strip.test.ts; random runs against a model: test/property/strip-mutation.test.ts.
+// Which octets AnswerStrip removes with addresses and which it keeps: the message is compared with one that was built without them. Hints:
+// svcb-strip.test.ts; random runs compared with a model: test/property/strip-mutation.test.ts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -57,7 +57,7 @@ const ROWS: readonly StripRow[] = [
     answer([a(www, BAD), a(www, '192.0.2.1')]),
     answer([a(www, '192.0.2.1')]),
   ],
-  ['all there is', 'unwanted', answer([a(www, BAD)]), answer([])],
+  ['every record', 'unwanted', answer([a(www, BAD)]), answer([])],
   [
     'IPv4-mapped IPv6',
     'unwanted',
@@ -65,7 +65,7 @@ const ROWS: readonly StripRow[] = [
     answer([a(www, '192.0.2.1')]),
   ],
   [
-    'the chain stays, pointers to what moved are right',
+    'the chain stays, and pointers to moved names are right',
     'unwanted',
     answer([
       a('x.cdn.net', BAD),
@@ -76,7 +76,7 @@ const ROWS: readonly StripRow[] = [
     answer([cname(www, 'x.cdn.net'), a('x.cdn.net', '192.0.2.1'), mx(www, 'm.cdn.net')]),
   ],
   [
-    'a name that only stood in what is gone, in parts: the rest of it first',
+    'a name that was only in a removed record, in parts: the rest of it first',
     'unwanted',
     answer([a('a.b.cdn.net', BAD), a('b.cdn.net', '192.0.2.1'), a('a.b.cdn.net', '192.0.2.2')]),
     answer([a('b.cdn.net', '192.0.2.1'), a('a.b.cdn.net', '192.0.2.2')]),
@@ -104,7 +104,7 @@ const ROWS: readonly StripRow[] = [
   ['octets behind the last record', 'each', concat(answer([a(www, BAD)]), Uint8Array.of(0)), 'bad'],
   ['a header that is cut', 'each', answer([]).subarray(0, 11), 'bad'],
   [
-    'RDATA with a name that can’t be read, behind octets that go',
+    'RDATA with an unreadable name after removed octets',
     'unwanted',
     answer([a(www, BAD), { owner: www, type: 2, data: Uint8Array.of(0xff, 0xff) }]),
     'bad',
@@ -113,7 +113,7 @@ const ROWS: readonly StripRow[] = [
 
 const SIGNED: readonly StripRow[] = [
   [
-    'signatures over what changed, those over other types stay; AD is not claimed any more',
+    'signatures over changed records go, those over other types stay; AD is cleared',
     'unwanted',
     answer([a(www, BAD), a(www, '192.0.2.1'), rrsig(www, 1), rrsig(www, 28)], {
       flags: ANSWER_FLAGS | AD,
@@ -121,22 +121,22 @@ const SIGNED: readonly StripRow[] = [
     answer([a(www, '192.0.2.1'), rrsig(www, 28)]),
   ],
   [
-    'a signed answer of which nothing goes keeps signatures and AD',
+    'a signed answer without a removal keeps signatures and AD',
     'unwanted',
     answer([a(www, '192.0.2.1'), rrsig(www, 1)], { flags: ANSWER_FLAGS | AD }),
     'same',
   ],
 ]
 
-test('AnswerStrip.strip takes out what it is told to, and leaves the rest octet for octet', () => {
+test('AnswerStrip.strip removes the filtered records, and keeps the rest octet for octet', () => {
   checkStrip(ROWS)
 })
 
-test('AnswerStrip.strip takes signatures over what changed with it, and no others (S6)', () => {
+test('AnswerStrip.strip removes signatures over changed records, and no others (S6)', () => {
   checkStrip(SIGNED)
 })
 
-test('AnswerStrip counts what went', () => {
+test('AnswerStrip counts what it removed', () => {
   const strip = new AnswerStrip()
   const hints = https(www, service(1, '', [[4, [...BAD_OCTETS, ...GOOD]]]))
   const unreadable = https(www, service(1, '', [[6, []]]))
@@ -145,7 +145,7 @@ test('AnswerStrip counts what went', () => {
   assert.deepEqual(strip.counters, { addresses: 1, hints: 1, unreadable: 1, signatures: 1 })
 })
 
-test('AnswerStrip.strip without a filter touches hints alone', () => {
+test('AnswerStrip.strip without a filter removes only hints', () => {
   const strip = new AnswerStrip()
   const message = answer([a(www, BAD), https(www, service(1, '', [[4, GOOD]]))])
   assert.equal(strip.strip(message, 0, message.length, true, undefined), 'gone')
@@ -153,7 +153,7 @@ test('AnswerStrip.strip without a filter touches hints alone', () => {
   assert.deepEqual(strip.octets.slice(0, strip.length), left)
 })
 
-test('AnswerStrip.strip of 64 KiB costs under 20 ms, also of names that all have to be written again', () => {
+test('AnswerStrip.strip of 64 KiB costs under 20 ms, also if all names must be written again', () => {
   const names = Array.from({ length: 1500 }, (_, i) =>
     a(`n${i}.cdn.net`, i % 2 === 0 ? BAD : '192.0.2.1'),
   )
@@ -162,7 +162,7 @@ test('AnswerStrip.strip of 64 KiB costs under 20 ms, also of names that all have
   assert.ok(message.length > 50_000 && message.length < 65_536, `${message.length}`)
   const strip = new AnswerStrip()
   let best = Infinity
-  // More often where others use the machine.
+  // More rounds if other programs use the machine.
   for (let i = 0; i < 5 || (best >= 20 && i < 100); i++) {
     const before = performance.now()
     assert.equal(strip.strip(message, 0, message.length, true, loopback), 'gone')

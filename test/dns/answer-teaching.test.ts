@@ -1,4 +1,4 @@
-// What teaches, with which TTL.
+// Answers that teach, and their TTLs.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -60,7 +60,7 @@ const teaching: readonly (readonly [
   ],
   ['16 links', answer(chain(16)), ['192.0.2.1 100']],
   [
-    'a foreign loop is none of the chain’s',
+    'a foreign loop is not part of the chain',
     answer([cname('x.example', 'x.example'), a(www, four)]),
     ['192.0.2.1 300'],
   ],
@@ -121,7 +121,7 @@ const teaching: readonly (readonly [
   ],
 ]
 
-test('AnswerView.read: what teaches, by the view and by the oracle', () => {
+test('AnswerView.read: answers that teach, by the view and by the oracle', () => {
   for (const [reason, message, taught, question] of teaching) {
     const result = read(message, question)
     assert.deepEqual(oracleTaught(message, question ?? ask(www)), taught, reason)

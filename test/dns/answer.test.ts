@@ -18,7 +18,7 @@ import {
   wireName,
 } from '../support/messages.ts'
 
-/** SERVFAIL with EDE 24 for the caller. */
+/** Messages that the client gets as SERVFAIL with EDE 24. */
 const malformed: readonly (readonly [reason: string, message: Uint8Array])[] = [
   ['A19: no octet', new Uint8Array(0)],
   ['A30: one octet behind', answer([a(www, four)], { trailing: Uint8Array.of(0) })],
@@ -71,7 +71,7 @@ test('AnswerView.read: A19: every prefix of an answer is malformed', () => {
   assert.equal(read(message).status, 'ok')
 })
 
-test('AnswerView.read tells header, chain and the places of records', () => {
+test('AnswerView.read returns header, chain and the places of records', () => {
   const message = answer(
     [
       cname(www, 'x.example', 50),
@@ -119,7 +119,7 @@ test('AnswerView.read tells header, chain and the places of records', () => {
   }
 })
 
-test('AnswerView.read names what is wrong with a chain', () => {
+test('AnswerView.read names the fault of a chain', () => {
   assert.equal(read(answer([cname(www, www)])).view.chainFault, 'loop')
   assert.equal(read(answer([cname(www, 'x'), cname(www, 'y')])).view.chainFault, 'fork')
   assert.equal(read(answer(chain(17))).view.chainFault, 'long')
@@ -133,7 +133,7 @@ test('AnswerView.read joins the RCODE of header and OPT', () => {
   )
 })
 
-test('AnswerView.read forgets the answer before', () => {
+test('AnswerView.read drops the answer before', () => {
   const view = new AnswerView()
   const first = answer([cname(www, 'x.example'), a('x.example', four)])
   view.read(first, 0, first.length, ask(www))
@@ -146,7 +146,7 @@ test('AnswerView.read forgets the answer before', () => {
   )
 })
 
-test('AnswerView.read trusts no pointer because an earlier message had it', () => {
+test('AnswerView.read does not trust a pointer because an earlier message had it', () => {
   const view = new AnswerView()
   const first = answer([a('x.example', four), a('x.example', four)])
   const pointer = raw(...first.subarray(first.length - 16, first.length - 14))

@@ -29,7 +29,7 @@ function teaches(
   return { count: view.count, links: view.links, fault: view.chainFault }
 }
 
-/** Two names with one hash; about 80,000 tries by the birthday bound. */
+/** Two names with one hash. By the birthday bound this needs about 80,000 tries. */
 function collidingNames(): readonly [string, string] {
   const random = new Random(SEED)
   const seen = new Map<number, string>()
@@ -45,7 +45,7 @@ function collidingNames(): readonly [string, string] {
   throw new Error('no two names collide')
 }
 
-test('Chain tells names with equal hashes apart', () => {
+test('Chain keeps names with equal hashes apart', () => {
   const [first, second] = collidingNames()
   assert.deepEqual(teaches(mkAnswer(first, A, [a(second, '192.0.2.1')]), first), {
     count: 0,
@@ -56,7 +56,7 @@ test('Chain tells names with equal hashes apart', () => {
   assert.deepEqual(teaches(linked, first), { count: 0, links: 0, fault: 'none' })
 })
 
-/** An answer whose CNAME target stands `behind` octets behind offset 0x4000, where no pointer reaches. */
+/** An answer whose CNAME target is `behind` octets after offset 0x4000, which no pointer reaches. */
 function farTarget(behind: number, owner: { readonly raw: Uint8Array }): Uint8Array {
   const foreign: MkRecord = { owner: 'foreign', type: 16, data: new Uint8Array(0) }
   const link = cname(www, { raw: wireName('x.example') }, 50)
@@ -76,8 +76,8 @@ function farTarget(behind: number, owner: { readonly raw: Uint8Array }): Uint8Ar
   return pad(0x4000 + behind - target(pad(0)))
 }
 
-test('Chain takes no pointer for the target of a link that no pointer reaches', () => {
-  // The owner 'foreign' stands at octet 29, and 0x4000 + 29 would look like a pointer to it.
+test('Chain accepts no pointer as the target of a link beyond the reach of pointers', () => {
+  // The owner 'foreign' is at octet 29, and 0x4000 + 29 would look like a pointer to it.
   const pointer = { raw: Uint8Array.of(0xc0, 29) }
   assert.deepEqual(teaches(farTarget(29, pointer), www), { count: 0, links: 1, fault: 'none' })
   const spelled = { raw: wireName('other.example') }
@@ -86,7 +86,7 @@ test('Chain takes no pointer for the target of a link that no pointer reaches', 
   assert.deepEqual(teaches(farTarget(29, right), www), { count: 1, links: 1, fault: 'none' })
 })
 
-test('Chain follows links whatever form their names have', () => {
+test('Chain follows links in any form of their names', () => {
   const spelled = (name: string) => ({ raw: wireName(name) })
   const tail = { raw: concat(Uint8Array.of(1, 0x78), Uint8Array.of(0xc0, 16)) } // x + .example
   for (const owner of [www, spelled(www), spelled('WWW.example')]) {

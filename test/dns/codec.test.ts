@@ -72,7 +72,7 @@ test('encodeQuery makes what QueryView reads back, odd octets included', () => {
   )
 })
 
-test('encodeQuery refuses names and types that are none', () => {
+test('encodeQuery refuses invalid names and types', () => {
   for (const [name, type, reason] of [
     ['a..b', 'A', 'name: empty label'],
     ['a', 'NOPE', 'unknown type "NOPE"'],
@@ -83,7 +83,7 @@ test('encodeQuery refuses names and types that are none', () => {
   }
 })
 
-test('parseType and formatType are each other’s inverse', () => {
+test('parseType and formatType are inverse to each other', () => {
   for (let type = 0; type < 0x10000; type++) assert.equal(parseType(formatType(type)), type)
   assert.equal(parseType('https'), 65)
 })
@@ -188,7 +188,7 @@ test('decodeMessage shows a whole message', () => {
   })
 })
 
-test('decodeMessage refuses what is malformed, and says where', () => {
+test('decodeMessage refuses malformed messages, and names the place', () => {
   const whole = mkAnswer(www, A, [a(www, '192.0.2.1')])
   for (const [octets, reason] of [
     [new Uint8Array(11), 'shorter than a header'],
@@ -233,7 +233,7 @@ test('decodeMessage reads the records that dns-packet encodes', () => {
   )
 })
 
-/** JSON writes a control character as a backslash and something else than a quotation mark. */
+/** JSON writes a control character as a backslash and a character other than a quotation mark. */
 const PRINTABLE = /^(?!.*\\[^"])[ -~]*$/
 
 test('decodeMessage never throws and shows printable ASCII only, for 3,000 spoiled messages', () => {

@@ -10,7 +10,7 @@ function framed(message: Uint8Array): Uint8Array {
   return out.subarray(3)
 }
 
-/** Pushes the chunks and takes up to `most` messages after each. */
+/** Pushes the chunks and reads up to `most` messages after each. */
 function drain(reader: FrameReader, chunks: readonly Uint8Array[], most = Infinity): Uint8Array[] {
   const messages: Uint8Array[] = []
   for (const chunk of chunks) {
@@ -25,7 +25,7 @@ function drain(reader: FrameReader, chunks: readonly Uint8Array[], most = Infini
       else dry = true
       taken++
     }
-    // After false, or a hold, the chunk is the owner's again.
+    // After false, or a hold, the owner can use the chunk again.
     if (!dry) reader.hold()
     own.fill(0xee)
   }
@@ -71,7 +71,7 @@ test('FrameReader: T4: takes octets one by one', () => {
   assert.deepEqual(drain(new FrameReader(), chunks), messages)
 })
 
-test('FrameReader takes the longest message, cut in two', () => {
+test('FrameReader returns the longest message, cut in two', () => {
   const message = new Uint8Array(65535).fill(7)
   const stream = framed(message)
   assert.deepEqual(
@@ -80,7 +80,7 @@ test('FrameReader takes the longest message, cut in two', () => {
   )
 })
 
-test('FrameReader does not copy a message that lies whole in one chunk', () => {
+test('FrameReader does not copy a message that lies completely in one chunk', () => {
   const reader = new FrameReader()
   const chunk = concat(framed(Uint8Array.of(1, 2, 3)), framed(Uint8Array.of(4)))
   reader.push(chunk)
@@ -91,7 +91,7 @@ test('FrameReader does not copy a message that lies whole in one chunk', () => {
   assert.equal(reader.next(), false)
 })
 
-test('FrameReader waits when its owner stops taking messages, and loses none', () => {
+test('FrameReader waits when its owner stops reading messages, and loses none', () => {
   const messages = Array.from({ length: 20 }, (_, i) => new Uint8Array(i).fill(i))
   const stream = concat(...messages.map(framed))
   const reader = new FrameReader()
@@ -102,7 +102,7 @@ test('FrameReader waits when its owner stops taking messages, and loses none', (
   assert.deepEqual([...some, ...rest], messages)
 })
 
-test('FrameReader counts what belongs to a message not yet whole', () => {
+test('FrameReader counts the octets of an incomplete message', () => {
   const reader = new FrameReader()
   assert.equal(reader.pending, 0)
   drain(reader, [Uint8Array.of(0)])
@@ -113,7 +113,7 @@ test('FrameReader counts what belongs to a message not yet whole', () => {
   assert.equal(reader.pending, 0)
 })
 
-test('writeFrame puts length and message side by side', () => {
+test('writeFrame writes length and message side by side', () => {
   const out = new Uint8Array(8)
   assert.equal(writeFrame(out, 1, Uint8Array.of(9, 7, 8, 9), 1, 2), 4)
   assert.deepEqual([...out], [0, 0, 2, 7, 8, 0, 0, 0])

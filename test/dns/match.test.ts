@@ -90,7 +90,7 @@ test('questionEquals: A19: refuses every prefix that lacks a part of the questio
   }
 })
 
-test('questionEquals: is what AnswerView finds, for spoiled messages that can be read', () => {
+test('questionEquals agrees with AnswerView for damaged messages that can be read', () => {
   const random = new Random(11)
   const view = new AnswerView()
   const seen = { equal: 0, other: 0 }

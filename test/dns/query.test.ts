@@ -29,7 +29,7 @@ test('QueryView.read: A19: every prefix of a query is silence or FORMERR', () =>
   }
 })
 
-test('QueryView.read tells the whole question', () => {
+test('QueryView.read returns the whole question', () => {
   const { status, view } = readQuery(
     mkQuery(['WWW', 'Ex-am_ple9'], AAAA, {
       id: 0xfedc,
@@ -70,12 +70,12 @@ test('QueryView.read tells the whole question', () => {
   )
 })
 
-/** Every public field but the octets of the name. */
+/** Every public field except the octets of the name. */
 function fields(view: QueryView): readonly (readonly [string, unknown])[] {
   return Object.entries(view).filter(([key]) => key !== 'name')
 }
 
-test('QueryView.read forgets the query before', () => {
+test('QueryView.read drops the query before', () => {
   const view = new QueryView()
   const first = withOpt({ udpSize: 4096, flags: 0x8000 })
   view.read(first, 0, first.length)
@@ -99,7 +99,7 @@ test('QueryView.read: E7: a UDP size below 512 is 512, and so is none', () => {
   assert.equal(readQuery(mkQuery('x')).view.udpSize, 512)
 })
 
-test('QueryView.read: E8: OPT is known to be there when the query is malformed', () => {
+test('QueryView.read: E8: finds OPT also in a malformed query', () => {
   const rows: readonly (readonly [reason: string, message: Uint8Array])[] = [
     ['malformed option', withOpt({ options: option(1, new Uint8Array(0), 9) })],
     ['RDLENGTH of OPT past the end', withOpt({ rdlength: 50 })],
@@ -113,7 +113,7 @@ test('QueryView.read: E8: OPT is known to be there when the query is malformed',
   }
 })
 
-test('QueryView.read keeps the question of a malformed query only when there is exactly one that can be read', () => {
+test('QueryView.read keeps the question of a malformed query only if exactly one can be read', () => {
   assert.equal(readQuery(mkQuery('x', A, { trailing: Uint8Array.of(0) })).view.questionEnd, 19)
   assert.equal(
     readQuery(mkMessage({ questions: [{ name: 'a' }, { name: 'b' }] })).view.questionEnd,
@@ -133,7 +133,7 @@ test('QueryView.read: A9: only names of a-z 0-9 - _ fit patterns', () => {
   }
 })
 
-test('QueryView.read: A9: a dot inside a label is no border', () => {
+test('QueryView.read: A9: a dot inside a label does not end it', () => {
   const two = readQuery(mkQuery(['a.b', 'com'])).view
   const three = readQuery(mkQuery(['a', 'b', 'com'])).view
   assert.deepEqual([two.labelCount, three.labelCount], [2, 3])
@@ -181,7 +181,7 @@ test('QueryView.read agrees with dns-packet on queries that it encodes', () => {
   )
 })
 
-test('QueryView.read never reads outside the message nor throws, for 3,000 spoiled queries', () => {
+test('QueryView.read never reads outside the message nor throws, for 3,000 damaged queries', () => {
   const random = new Random(7)
   const view = new QueryView()
   const seen = new Set<QueryStatus>()

@@ -23,7 +23,7 @@ import {
 
 const BEFORE = 6
 
-/** The local answer to a query that lies somewhere in a slab. */
+/** The local answer to a query somewhere in a slab. */
 function reply(query: Uint8Array, answer: LocalAnswer): Uint8Array {
   const view = new QueryView()
   const slab = concat(new Uint8Array(BEFORE), query)
@@ -146,19 +146,19 @@ const rows: readonly (readonly [
     { flags: 0x8181, questions: [question], additionals: [opt()] },
   ],
   [
-    'Q1: two questions: none is repeated',
+    'Q1: two questions: neither is repeated',
     query([], { questions: [question, question] }),
     LOCAL.queryMalformed,
     { flags: 0x8181 },
   ],
   [
-    'a question that can’t be read is not repeated',
+    'an unreadable question is not repeated',
     query([], { questions: [{ name: { raw: Uint8Array.of(0xc0, 12) } }] }),
     LOCAL.queryMalformed,
     { flags: 0x8181 },
   ],
   [
-    'a header alone, counts that lie',
+    'a header alone, with wrong counts',
     mkMessage({ id: 0xabcd, flags: 0x0100, counts: [1, 0, 0, 0] }),
     LOCAL.queryMalformed,
     { flags: 0x8181 },
@@ -170,7 +170,7 @@ const rows: readonly (readonly [
     { flags: 0x8184, additionals: [opt()] },
   ],
   [
-    'the opcode comes back',
+    'the opcode is repeated',
     query([], { flags: 0x7900 }),
     LOCAL.notImplemented,
     { flags: 0xf984, questions: [question] },
@@ -183,7 +183,7 @@ test('writeLocalAnswer writes the local answers of docs/spec/semantics 4', () =>
   }
 })
 
-test('writeLocalAnswer: A19: every prefix of a query from 12 octets on has an answer that can be read', () => {
+test('writeLocalAnswer: A19: every prefix of a query from 12 octets on gets a readable answer', () => {
   const asked = query([opt({ options: option(10, new Uint8Array(8)) })])
   for (let length = 12; length < asked.length; length++) {
     const decoded = packet.decode(

@@ -1,4 +1,4 @@
-// Which hints go out of SVCB and HTTPS records, and that everything else of them stays (docs/spec/correctness S5, S6; RFC 9460 8).
+// Which hints AnswerStrip removes from SVCB and HTTPS records, and that it keeps the rest (docs/spec/correctness S5, S6; RFC 9460 8).
 
 import { test } from 'node:test'
 import { a, https, service } from '../support/messages.ts'
@@ -48,7 +48,7 @@ const ROWS: readonly StripRow[] = [
     ]),
   ],
   [
-    'RFC 9460 8: a hint that is gone is not mandatory any more',
+    'RFC 9460 8: a removed hint is no longer mandatory',
     'unwanted',
     answer([
       https(
@@ -73,7 +73,7 @@ const ROWS: readonly StripRow[] = [
     ]),
   ],
   [
-    'RFC 9460 8: nor is an empty list of mandatory keys left',
+    'RFC 9460 8: no empty list of mandatory keys is left',
     'each',
     answer([
       https(
@@ -87,7 +87,7 @@ const ROWS: readonly StripRow[] = [
     answer([https(www, service(1, ''))]),
   ],
   [
-    'a list of mandatory keys that was empty, where no hint goes',
+    'an empty list of mandatory keys in a record without removed hints',
     'unwanted',
     answer([
       https(
@@ -101,7 +101,7 @@ const ROWS: readonly StripRow[] = [
     'same',
   ],
   [
-    'a list of mandatory keys that was empty stays, because nothing is taken out of it',
+    'an empty list of mandatory keys stays, because no key is removed from it',
     'each',
     answer([
       https(
@@ -115,7 +115,7 @@ const ROWS: readonly StripRow[] = [
     answer([https(www, service(1, '', [[0, []]]))]),
   ],
   [
-    'S5: a record that no one can read goes whole, the others stay',
+    'S5: an unreadable record is removed completely, the others stay',
     'each',
     answer([https(www, service(1, '', [[4, []]])), a(www, '192.0.2.1')]),
     answer([a(www, '192.0.2.1')]),
@@ -163,10 +163,10 @@ const BESIDE_ECH: readonly StripRow[] = [
   ],
 ]
 
-test('AnswerStrip.strip takes every hint; alpn, port and ech stay (S6)', () => {
+test('AnswerStrip.strip removes every hint; alpn, port and ech stay (S6)', () => {
   checkStrip(BESIDE_ECH)
 })
 
-test('AnswerStrip.strip takes hints out of a record, and leaves its other parameters octet for octet', () => {
+test('AnswerStrip.strip removes hints from a record, and keeps its other parameters octet for octet', () => {
   checkStrip(ROWS)
 })

@@ -54,7 +54,7 @@ const ROWS: readonly (readonly [
   ],
   ['S2: a foreign owner', [https('other.example', hinted)], []],
   [
-    'S2: the TargetName is not asked for its own policy',
+    'S2: the TargetName does not need a policy of its own',
     [https(www, service(1, 'o.example', [[4, ONE]]))],
     ['192.0.2.1 300'],
   ],
@@ -124,7 +124,7 @@ const ROWS: readonly (readonly [
   ['S5: an IPv6 hint of 4 octets', [https(www, service(1, '', [[6, ONE]]))], []],
   ['S5: an empty hint', [https(www, service(1, '', [[4, []]]))], []],
   [
-    'S5: one bad hint spoils the record',
+    'S5: one bad hint makes the record malformed',
     [
       https(
         www,
@@ -156,7 +156,7 @@ const ROWS: readonly (readonly [
     ['192.0.2.1 300'],
   ],
   [
-    'S5: a malformed record spoils no other',
+    'S5: a malformed record affects no other',
     [https(www, service(1, '', [[4, []]])), https(www, hinted), address('other.example')],
     ['192.0.2.1 300'],
   ],
@@ -172,7 +172,7 @@ test('AnswerView.read: 1.7: which SVCB and HTTPS records teach, by the view and 
   }
 })
 
-test('AnswerView.read teaches no hint when it is told so, and addresses all the same', () => {
+test('AnswerView.read without hints teaches addresses', () => {
   const view = new AnswerView()
   view.learnsHints = false
   const message = answer([https(www, hinted), a(www, '192.0.2.9', 7)])
@@ -180,14 +180,14 @@ test('AnswerView.read teaches no hint when it is told so, and addresses all the 
   assert.deepEqual([view.count, view.ttls[0]], [1, 7])
 })
 
-test('AnswerView.read: S4: a name with a port prefix is a name of its own, below the host', () => {
+test('AnswerView.read: S4: a name with a port prefix is its own name, below the host', () => {
   const port = '_8443._https.www.example'
   const message = mkAnswer(port, HTTPS, [https(port, hinted)])
   assert.deepEqual(read(message, ask(port, HTTPS)).taught, ['192.0.2.1 300'])
   assert.deepEqual(read(mkAnswer(www, HTTPS, [https(port, hinted)]), ask(www, HTTPS)).taught, [])
 })
 
-test('ServiceParams.read and the oracle agree on every cut and every changed octet of a record', () => {
+test('ServiceParams.read agrees with the oracle on every cut and every changed octet of a record', () => {
   const whole = service(1, 'x.example', [
     [0, [0, 4]],
     [1, [2, 104, 50]],

@@ -20,7 +20,7 @@ import { concat, wireName } from '../support/messages.ts'
 const HEADER = new Uint8Array(12)
 const MARGIN = 5
 
-/** Reads the name at `at` (octets from the message's start) by both functions, in a slab at an odd offset. */
+/** Reads the name at `at` (octets from the message's start) with both functions, in a slab at an odd offset. */
 function read(message: Uint8Array, at: number): { next: number; name: Uint8Array } {
   const slab = new Uint8Array(message.length + 2 * MARGIN).fill(0)
   slab.set(message, MARGIN)
@@ -79,7 +79,7 @@ test('readName reads well-formed names', () => {
   }
 })
 
-/** A name that is `jumps` pointers, each to the one before. */
+/** A name of `jumps` pointers, each to the one before. */
 function pointers(jumps: number): number[] {
   const body = [0]
   for (let i = 0; i < jumps; i++)
@@ -135,7 +135,7 @@ test('readName refuses what is not a name', () => {
   }
 })
 
-test('skipQuestion wants type and class behind the name', () => {
+test('skipQuestion needs type and class after the name', () => {
   const whole = concat(HEADER, wireName('a.bc'), Uint8Array.of(0, 1, 0, 1))
   for (let cut = 0; cut <= 4; cut++) {
     const end = whole.length - cut
@@ -150,7 +150,7 @@ test('readName follows as many pointers as are allowed', () => {
 })
 
 test('readName and skipName never read outside the message, whatever it holds', () => {
-  // Small octets and pointers to near places are common, so that names go on for a while.
+  // Small octets and pointers to near places are frequent, so that names are long.
   const octet = fc.oneof(
     fc.nat(5),
     fc.constant(0xc0),

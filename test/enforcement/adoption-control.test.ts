@@ -1,4 +1,4 @@
-// Whose flows are spared at the start, as the endpoint's own hook sees them.
+// Which flows are adopted at the start, as the endpoint's own hook sees them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -18,7 +18,7 @@ import { mkEndpoint, Node, prefixOf } from '../support/nodes/node.ts'
 const PASS_MS = 600_000
 const NODE_ADDRESS = '192.0.2.1'
 
-/** `FROM:PORT>TO:PORT`, and how replies go when that is not the same turned round. */
+/** `FROM:PORT>TO:PORT`, and the tuple of replies if it is not the reverse. */
 function flow(began: string, replied?: string, protocol = TCP): TrackedFlow {
   const tuple = (text: string) => {
     const [from = '', to = ''] = text.split('>')
@@ -46,7 +46,7 @@ const VETH: EndpointHook = { kind: 'interface', name: 'lxc1', side: 'ingress' }
 const INSIDE: EndpointHook = { kind: 'interface', name: 'eth0', side: 'egress' }
 const CGROUP: EndpointHook = { kind: 'cgroup', path: 'a.slice' }
 
-/** A datapath that takes every flow. */
+/** A datapath that adopts every flow. */
 function into(asked: Adoption[]): AdoptionControlOptions['datapath'] {
   const adopt = (adoption: Adoption): number => asked.push(adoption) && adoption.flows.length
   return { adoption: { adopt, list: () => [] } }
@@ -72,19 +72,19 @@ function adopted(target: Endpoint, flows: readonly TrackedFlow[]): readonly stri
   })
 }
 
-test('AdoptionControl lists a flow for the endpoint that has its address, as its hook sees it', () => {
+test("AdoptionControl lists a flow for the endpoint with its address, as the endpoint's hook sees it", () => {
   const rows: readonly (readonly [Endpoint, TrackedFlow, readonly string[], string])[] = [
     [
       endpoint(VETH, '10.0.1.5'),
       flow('10.0.1.5:4000>198.51.100.9:443'),
       ['10.0.1.5:4000 198.51.100.9:443'],
-      'it began',
+      'the endpoint began the flow',
     ],
     [
       endpoint(VETH, '10.0.1.5'),
       flow('198.51.100.9:4000>10.0.1.5:80'),
       ['10.0.1.5:80 198.51.100.9:4000'],
-      'it answers',
+      'the endpoint answers',
     ],
     [
       endpoint(VETH, '10.0.1.5'),
@@ -149,10 +149,10 @@ test('AdoptionControl lists a flow for the endpoint that has its address, as its
   }
 })
 
-test('AdoptionControl spares nobody with adopt-existing 0s, nor once the start is over', () => {
+test('AdoptionControl adopts nothing with adopt-existing 0s, or after the start', () => {
   for (const passMs of [0, PASS_MS]) {
     const control = new AdoptionControl({
-      datapath: { adoption: { adopt: () => assert.fail('nobody is spared'), list: () => [] } },
+      datapath: { adoption: { adopt: () => assert.fail('no flow is adopted'), list: () => [] } },
       passMs,
       nodeAddresses: [],
       listFlows: () => 0,
@@ -162,7 +162,7 @@ test('AdoptionControl spares nobody with adopt-existing 0s, nor once the start i
   }
 })
 
-test('AdoptionControl still asks for TCP without SYN when flows cannot be listed', () => {
+test('AdoptionControl still asks for TCP without SYN when it cannot list flows', () => {
   const asked: Adoption[] = []
   const control = new AdoptionControl({
     datapath: into(asked),
@@ -178,13 +178,13 @@ test('AdoptionControl still asks for TCP without SYN when flows cannot be listed
   )
 })
 
-test('EndpointControl tells of endpoints that are there at the first apply and not pinned, and of none later', () => {
+test('EndpointControl reports the unpinned endpoints of the first apply, and no later ones', () => {
   const node = new Node()
   const present: string[] = []
   const [first, second] = [mkEndpoint('first', ['10.0.0.1']), mkEndpoint('second', ['10.0.0.2'])]
   const pinned = mkEndpoint('pinned', ['10.0.0.3'])
   const hookKey = node.core.datapath.hooks.keyOf(pinned.hook) ?? ''
-  assert.notEqual(hookKey, '', 'the hook is there')
+  assert.notEqual(hookKey, '', 'the hook exists')
   const endpoints = new EndpointControl({
     core: node.core,
     policies: node.policies,

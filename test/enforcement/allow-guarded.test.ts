@@ -1,5 +1,5 @@
-// `namegate.io/allow-guarded`: which selectors label guarded addresses, as policies come and go; and that nobody whose policies do
-// not say so ever gets at one on the way.
+// `namegate.io/allow-guarded`: which selectors label guarded addresses while policies change. An endpoint without such a policy never
+// reaches a guarded address, not even during a change.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -40,12 +40,12 @@ function mkNode(options: NodeOptions = {}): Node {
   return node
 }
 
-/** The address is learned by both, as an answer would have it be. */
+/** Both endpoints learn the address, as by an answer. */
 function learn(node: Node, address = PROTECTED): void {
   for (const name of ['shop', 'mail']) node.learn(node.endpoint(name).id, 'in.example', [address])
 }
 
-/** Puts policies in force, and looks after every write of it whether mail gets at the address. */
+/** Puts policies in force. After every write, checks if mail reaches the address. */
 function change(node: Node, policies: readonly Policy[]): void {
   let fault = ''
   node.recorder.onWrite = ({ section, action, key }) => {
@@ -61,13 +61,17 @@ function verdicts(node: Node): string {
   return `${node.verdict('shop', PROTECTED)} ${node.verdict('mail', PROTECTED)}`
 }
 
-test('PolicyHolds opens guarded addresses to the selectors that every policy which has them wants open', () => {
+test('PolicyHolds opens guarded addresses to selectors that every policy with them opens', () => {
   const rows: readonly (readonly [policies: readonly Policy[], expected: string, why: string])[] = [
     [[OPEN, WIDE_FOR_MAIL], 'allow deny', 'a selector of its own'],
-    [[OPEN, SAME_FOR_MAIL], 'deny deny', 'another document has the selector and does not say so'],
-    [[policy('shop', EXACT), WIDE_FOR_MAIL], 'deny deny', 'nobody says so'],
-    [[OPEN, policy('mail', EXACT, true)], 'allow allow', 'both say so'],
-    [[WIDE_FOR_MAIL], 'allow deny', 'no policy is for the shop: its default allows'],
+    [
+      [OPEN, SAME_FOR_MAIL],
+      'deny deny',
+      'another document has the selector without the annotation',
+    ],
+    [[policy('shop', EXACT), WIDE_FOR_MAIL], 'deny deny', 'no document has the annotation'],
+    [[OPEN, policy('mail', EXACT, true)], 'allow allow', 'both have the annotation'],
+    [[WIDE_FOR_MAIL], 'allow deny', 'no policy selects the shop: its default allows'],
   ]
   for (const [policies, expected, why] of rows) {
     const before = mkNode()
@@ -78,18 +82,18 @@ test('PolicyHolds opens guarded addresses to the selectors that every policy whi
   }
 })
 
-test('PolicyHolds never opens them to others on the way from one set of policies to another', () => {
+test('PolicyHolds never opens them to others during a change of policies', () => {
   const node = mkNode()
   node.setPolicies([OPEN, WIDE_FOR_MAIL])
   learn(node)
   const steps: readonly (readonly [policies: readonly Policy[], expected: string, why: string])[] =
     [
       [[OPEN, SAME_FOR_MAIL], 'deny deny', 'closed before the other rules are in force'],
-      [[OPEN, WIDE_FOR_MAIL], 'allow deny', 'open again when they are not any more'],
-      [[policy('shop', EXACT), SAME_FOR_MAIL], 'deny deny', 'the annotation goes'],
-      [[OPEN, MAIL_ELSEWHERE], 'allow deny', 'it comes back, and the others go'],
+      [[OPEN, WIDE_FOR_MAIL], 'allow deny', 'open again after their removal'],
+      [[policy('shop', EXACT), SAME_FOR_MAIL], 'deny deny', 'the annotation is removed'],
+      [[OPEN, MAIL_ELSEWHERE], 'allow deny', 'the annotation is added, and the others are removed'],
       [[{ ...OPEN }, MAIL_ELSEWHERE], 'allow deny', 'the same document read again'],
-      [[MAIL_ELSEWHERE, policy('shop', WIDE)], 'deny deny', 'the document is gone'],
+      [[MAIL_ELSEWHERE, policy('shop', WIDE)], 'deny deny', 'the document is removed'],
     ]
   for (const [policies, expected, why] of steps) {
     change(node, policies)
@@ -98,7 +102,7 @@ test('PolicyHolds never opens them to others on the way from one set of policies
   }
 })
 
-test('PolicyHolds keeps open what is open before and after a change, on every write', () => {
+test('PolicyHolds keeps an address open that is open before and after a change, on every write', () => {
   const node = mkNode()
   node.setPolicies([OPEN])
   learn(node)
@@ -110,7 +114,7 @@ test('PolicyHolds keeps open what is open before and after a change, on every wr
   assert.equal(cut, '')
 })
 
-test('explain says of a guarded address what becomes of it when the name is answered with it', () => {
+test('explain decides about a guarded address as for a packet after the answer', () => {
   const node = mkNode()
   node.setPolicies([OPEN, WIDE_FOR_MAIL])
   const question = {
@@ -130,7 +134,7 @@ test('explain says of a guarded address what becomes of it when the name is answ
   assert.equal(said, 'allow deny')
 })
 
-test('FactLabels gives guarded addresses in an endpoint’s own scope no more than in the node’s', () => {
+test('FactLabels gives guarded addresses in an endpoint’s own scope no more labels than in the node’s', () => {
   const learning = mkNode({ learning: 'endpoint' })
   learning.setPolicies([OPEN, WIDE_FOR_MAIL])
   learn(learning)
@@ -138,10 +142,10 @@ test('FactLabels gives guarded addresses in an endpoint’s own scope no more th
   const named = mkNode({ defaultEgress: 'allow-named' })
   named.setPolicies([OPEN])
   learn(named)
-  assert.equal(verdicts(named), 'allow deny', 'reserved:named is not for guarded addresses')
+  assert.equal(verdicts(named), 'allow deny', 'guarded addresses do not get reserved:named')
 })
 
-test('FactLabels gives no label of any document to what is guarded always', () => {
+test('FactLabels gives always guarded addresses no label of any document', () => {
   const node = mkNode({ nodeAddresses: ['10.96.0.254'] })
   node.setPolicies([OPEN])
   for (const address of ['127.0.0.1', '10.96.0.254', '0.0.0.0', '224.0.0.1']) {

@@ -39,8 +39,8 @@ const ROWS: readonly (readonly [
   on: boolean,
   origin: string | undefined,
 ])[] = [
-  ['nobody said anything', {}, false, false, undefined],
-  ['its file says so', {}, true, true, 'endpoints file'],
+  ['no setting', {}, false, false, undefined],
+  ['its file audits it', {}, true, true, 'endpoints file'],
   ['a selector of the config matches', { selectors: [{ app: 'shop' }] }, false, true, 'config'],
   ['one that does not match', { selectors: [{ app: 'other' }] }, false, false, undefined],
   [
@@ -50,7 +50,13 @@ const ROWS: readonly (readonly [
     false,
     'run time',
   ],
-  ['run time says so', { settings: { endpoints: { e: true } } }, false, true, 'run time'],
+  [
+    'a run-time setting audits it',
+    { settings: { endpoints: { e: true } } },
+    false,
+    true,
+    'run time',
+  ],
   [
     'a selector of run time',
     { settings: { selectors: [{ ...SHOP, on: true }] } },
@@ -87,13 +93,13 @@ for (const [why, given, file, on, origin] of ROWS) {
   })
 }
 
-test('AuditControl finds no setting for an endpoint that is named as something every object has', () => {
+test('AuditControl finds no setting for an endpoint with the name of a property of every object', () => {
   for (const name of ['constructor', 'toString', 'hasOwnProperty', '__proto__']) {
     assert.deepEqual(mkAudit({}).decide(mkEndpoint(name)), { on: false, origin: undefined }, name)
   }
 })
 
-test('AuditControl keeps a setting for an endpoint that is named so', () => {
+test('AuditControl keeps a setting for an endpoint with such a name', () => {
   const saved: AuditSettings[] = []
   const audit = mkAudit({}, saved)
   audit.setEndpoint('constructor', true)
@@ -101,7 +107,7 @@ test('AuditControl keeps a setting for an endpoint that is named so', () => {
   assert.deepEqual(saved.at(-1)?.endpoints, { constructor: true })
 })
 
-test('AuditControl saves one setting per selector, the newest last', () => {
+test('AuditControl saves one setting for each selector, the newest last', () => {
   const saved: AuditSettings[] = []
   const audit = mkAudit({}, saved)
   const selector = (app: string) => ({ matchLabels: new Map([['app', app]]) })
@@ -114,7 +120,7 @@ test('AuditControl saves one setting per selector, the newest last', () => {
   ])
 })
 
-test('AuditControl goes by the files again after what was said at run time is taken back', () => {
+test('AuditControl applies the files again after a run-time setting is reset', () => {
   const saved: AuditSettings[] = []
   const audit = mkAudit({ selectors: [{ app: 'shop' }] }, saved)
   const byConfig = { on: true, origin: 'config' }

@@ -1,5 +1,5 @@
-// A change that passes a bound is refused, and the fault stands at what changed, not at a file that was in force all along: while
-// the daemon runs, and by the texts it keeps at the next start. It says while it runs that there will be none.
+// A change over a bound is refused, and the fault is at the changed file, not at a file that was in force before. This is true while the
+// daemon runs, and at the next start by the texts that the daemon keeps. The running daemon reports that a start will fail.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const OPTIONS: DaemonLabOptions = {
   resources: ['r1.yaml', 'r2.yaml'],
 }
 
-/** The line of the fault is where the record begins that is one too many, or the policy. */
+/** The fault is at the line of the first record over the bound, or of the policy. */
 const ROWS: readonly {
   readonly reason: string
   readonly limits: string
@@ -95,7 +95,7 @@ const ROWS: readonly {
 for (const { reason, limits, file, text, line, says } of ROWS) {
   const config = `limits: { ${limits} }`
 
-  test(`Daemon blames the file that changed when ${reason}, and says what a start would do`, async () => {
+  test(`Daemon names the file that changed when ${reason}, and reports what a start would do`, async () => {
     await withLab({ ...OPTIONS, config }, async (lab) => {
       assert.deepEqual(statusView(lab.admin).faults, [])
       lab.write(file, text)
@@ -122,7 +122,7 @@ for (const { reason, limits, file, text, line, says } of ROWS) {
     })
   })
 
-  test(`Daemon blames at the start the file that is not as it was in force when ${reason}`, async () => {
+  test(`Daemon names at the start the file that differs from its version in force when ${reason}`, async () => {
     const state = new MemoryState()
     const kept = (folder: string) => {
       for (const [name, before] of Object.entries(FILES)) {

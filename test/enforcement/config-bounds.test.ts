@@ -1,4 +1,4 @@
-// A configuration past a bound is refused whole, with the bound's key in the message.
+// A configuration over a bound is refused completely, with the bound's key in the message.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -39,7 +39,7 @@ const FITS = { selectors: 3, endpoints: 1, resources: 1, prefixes: 4, policyEntr
 const COMPILE = { defaultEgress: 'deny', withoutDnsRules: 'allow' } as const
 
 describe('boundFaults', () => {
-  it('finds nothing where everything just fits', () => {
+  it('finds nothing if everything just fits', () => {
     assert.equal(policies.length, 1)
     assert.deepEqual(boundFaults(configured, FITS, COMPILE), [])
   })
@@ -54,13 +54,13 @@ describe('boundFaults', () => {
     ['a resource too many', { resources: 0 }, /^found 1 resources, limits\.resources allows 0$/],
     ['a prefix too many, exceptions count', { prefixes: 3 }, /^found 4 addresses and prefixes/],
     [
-      'a port range that takes more entries than a map has',
+      'a port range with more entries than a map has',
       { policyEntries: 8 },
       /^endpoint e needs 9 policy entries, limits\.policy-entries allows 8$/,
     ],
   ]
   for (const [reason, bounds, message] of rows) {
-    it(`refuses ${reason}, at a place in the policy`, () => {
+    it(`refuses ${reason}, with a place in the policy`, () => {
       const [fault, ...others] = boundFaults(configured, { ...FITS, ...bounds }, COMPILE)
       assert.deepEqual(others, [])
       assert.match(fault?.message ?? '', message)

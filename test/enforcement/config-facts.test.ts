@@ -9,7 +9,7 @@ function fact(prefix: string, owner: string, ...labels: readonly string[]): Want
   return { prefix: prefixOf(prefix), kind, owner, labels }
 }
 
-test('ConfigFacts.apply makes the facts exactly the wanted ones, and equal ones cause nothing', () => {
+test('ConfigFacts.apply makes the facts exactly the wanted ones, and writes nothing for equal ones', () => {
   const node = new Node()
   const facts = new ConfigFacts({ core: node.core })
   facts.apply([
@@ -43,7 +43,7 @@ test('ConfigFacts.add adds and leaves the rest; a doubled fact is one', () => {
   assert.deepEqual([node.core.ipcache.facts.slots.used, node.recorder.prefixes.size], [0, 0])
 })
 
-test('ConfigFacts counts facts that find no room and takes them in when there is some', () => {
+test('ConfigFacts counts facts that find no room, and adds them when there is room', () => {
   const node = new Node({ pairs: 1, configuredPrefixes: 1 })
   const facts = new ConfigFacts({ core: node.core })
   const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((text) => fact(text, 'r', 'k8s:a=1'))
@@ -77,7 +77,7 @@ test('ConfigFacts.replace makes the facts of one owner the wanted ones and leave
   assert.equal(node.core.ipcache.facts.slots.used, 0)
 })
 
-test('ConfigFacts.replace says when a fact found no room, and asked again takes it in when there is some', () => {
+test('ConfigFacts.replace reports that a fact found no room, and adds it in a later call when there is room', () => {
   const node = new Node({ pairs: 1, configuredPrefixes: 1 })
   const facts = new ConfigFacts({ core: node.core })
   const all = ['192.0.2.1', '192.0.2.2'].map((text) => fact(text, 'r', 'k8s:a=1'))

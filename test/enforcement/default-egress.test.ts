@@ -1,5 +1,5 @@
-// An endpoint comes under a default egress and leaves it: at every single write in between, what may go before and
-// after goes, and what may not before and after does not.
+// An endpoint gets a default egress and leaves it. On every single write between, what is allowed before and after passes, and what is
+// denied before and after does not.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ const DENY = 'enableDefaultDeny: { egress: false }\negressDeny: [ { toCIDR: [ 19
 const STRICT =
   'endpointSelector: { matchLabels: { app: a } }\negress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 
-/** What may go under each default: learned, bare, another endpoint, learned but denied. */
+/** What each default allows: a learned address, a bare one, another endpoint, a learned but denied one. */
 const ALLOWED: Readonly<Record<DefaultEgress, readonly boolean[]>> = {
   allow: [true, true, true, false],
   'allow-named': [true, false, false, false],
@@ -49,13 +49,13 @@ function passes(node: Node): readonly boolean[] {
   return ADDRESSES.map((each) => node.verdict('a', each) !== 'deny')
 }
 
-/** Carries a change through in the smallest slices, each with a commit. */
+/** Finishes a change in the smallest slices, each with a commit. */
 function carry(node: Node): void {
   node.transition.begin()
   while (!node.transition.step(0));
 }
 
-/** Runs a change and looks at every write of it. */
+/** Runs a change and checks every write of it. */
 function watch(node: Node, change: () => void): void {
   const before = passes(node)
   const seen: (readonly boolean[])[] = []
@@ -87,11 +87,11 @@ for (const learning of ['node', 'endpoint'] as const) {
     }
   })
 
-  test(`A policy with default deny takes the default's place and gives it back, with learning: ${learning}`, () => {
+  test(`A policy with default deny replaces the default, and the default returns with learning: ${learning}`, () => {
     for (const egress of DEFAULT_EGRESS) {
       const node = mkNode(egress, learning)
       watch(node, () => setPolicies(node, DENY, STRICT))
-      assert.deepEqual(passes(node), [true, false, false, false], `${egress}: what it names`)
+      assert.deepEqual(passes(node), [true, false, false, false], `${egress}: its names`)
       watch(node, () => setPolicies(node, DENY))
       assert.deepEqual(passes(node), ALLOWED[egress], egress)
       assert.deepEqual(node.differences(), [])
@@ -100,14 +100,14 @@ for (const learning of ['node', 'endpoint'] as const) {
   })
 }
 
-test('The label stands before the node’s default, and a default that applies to nobody costs nothing', () => {
+test('The label wins over the node’s default, and a default without endpoints costs nothing', () => {
   const node = new Node({ defaultEgress: 'allow-named' })
   node.setEndpoints(records('allow'))
   node.setPolicies(mkPolicies(STRICT))
-  assert.equal(node.core.selectors.size, 2, 'b is named')
+  assert.equal(node.core.selectors.size, 2, 'the selector of named addresses exists for b')
   assert.equal(node.verdict('a', BARE), 'deny')
   node.setPolicies(mkPolicies('egress: [ {} ]'))
-  assert.equal(node.core.selectors.size, 0, 'no one is')
+  assert.equal(node.core.selectors.size, 0, 'no endpoint uses it')
   node.learn(node.endpoint('b').id, 'n.x', [LEARNED])
   assert.deepEqual(node.labelsOf(LEARNED, node.endpoint('b').id), [])
   assert.equal(node.core.ipcache.prefixes.scoped.count, 0)
@@ -131,7 +131,7 @@ test('The first answer under allow-named needs no number and no policy entry (do
   }
 })
 
-test('A named endpoint that goes leaves nothing in its scope, and its number to nobody', () => {
+test('A removed named endpoint leaves nothing in its scope, and its number is not used again', () => {
   const node = mkNode('allow-named', 'node')
   const { id } = node.endpoint('a')
   assert.ok([...node.recorder.prefixes.keys()].some((key) => key.endsWith(`@${id}`)))

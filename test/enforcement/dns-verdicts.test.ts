@@ -1,4 +1,4 @@
-// One index for the DNS patterns of all endpoints, against matching each endpoint's patterns one by one.
+// One index for the DNS patterns of all endpoints, compared with a match of each endpoint's patterns.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -41,7 +41,7 @@ function randomRules(random: Random): DnsRules {
   ])
 }
 
-test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol say, through random changes', () => {
+test('DnsVerdicts.judge decides by the endpoint’s own patterns for the protocol, through random changes', () => {
   const random = new Random(9)
   const verdicts = new DnsVerdicts({ patterns: new NamePatterns() })
   const model = new Map<number, ByDnsProtocol<DnsRules>>()
@@ -54,7 +54,7 @@ test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol
       const udp = randomRules(random)
       const tcp = random.oneIn(2) ? udp : randomRules(random)
       const asking = askingAs(udp)
-      // Alike for both is mostly one object.
+      // Alike for both protocols is usually one object.
       const asked = {
         [UDP]: asking,
         [TCP]: tcp === udp && random.oneIn(2) ? asking : askingAs(tcp),
@@ -74,7 +74,7 @@ test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol
   }
 })
 
-test('DnsVerdicts.judgeAt refuses the server where rules do not admit it, and to whom it does not know', () => {
+test('DnsVerdicts.judgeAt refuses a server that the rules do not admit, and unknown endpoints', () => {
   const verdicts = new DnsVerdicts({ patterns: new NamePatterns() })
   const [asker, wire] = [endpointId(1), wireOf('a.x')]
   const server = (port: number) => {

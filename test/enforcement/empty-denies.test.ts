@@ -1,4 +1,4 @@
-// Deny rules with a peer that selects nothing, seen through the daemon: status, metrics and log say so while it lasts.
+// Deny rules with a peer that selects nothing, seen through the daemon: status, metrics and log report them while it lasts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,13 +20,13 @@ spec:
 ${rules.map((rule) => `    - ${rule}\n`).join('')}`
 
 const BY_LABEL = '{ toEndpoints: [ { matchLabels: { app: web } }, { matchLabels: { app: db } } ] }'
-/** Not at an address of the node, which is the host's and no endpoint's. */
+/** An address that the node does not have, because addresses of the node belong to the host. */
 const WEB = { web: '198.18.0.1' }
 
 interface Told {
   readonly warnings: readonly string[]
   readonly gauge: number
-  /** Of the log: lines about such rules so far. */
+  /** The number of log lines about such rules. */
   readonly logged: number
 }
 
@@ -53,9 +53,13 @@ test('Daemon reports a peer of a deny rule that selects nothing until something 
     assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 1 })
     assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 1 }, 'logged once')
     lab.write('endpoints.yaml', endpointsText({ ...WEB, db: '198.18.0.2' }))
-    assert.deepEqual(await told(lab), { warnings: [], gauge: 0, logged: 2 }, 'an endpoint came')
+    assert.deepEqual(
+      await told(lab),
+      { warnings: [], gauge: 0, logged: 2 },
+      'an endpoint was added',
+    )
     lab.write('endpoints.yaml', endpointsText(WEB))
-    assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 3 }, 'it went')
+    assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 3 }, 'the endpoint was removed')
     lab.write('policy.yaml', denying(BY_LABEL.replace('app: db', 'app: web')))
     assert.deepEqual(await told(lab), { warnings: [], gauge: 0, logged: 4 }, 'another policy')
   })
@@ -63,8 +67,8 @@ test('Daemon reports a peer of a deny rule that selects nothing until something 
 
 test('Daemon reports every kind of peer of deny rules that selects nothing, and no allow rule', async () => {
   const rows: readonly (readonly [rule: string, selects: string | undefined, reason: string])[] = [
-    ['{ toEntities: [ none ] }', 'none', 'an entity that is nothing'],
-    ['{ toEndpoints: [] }', 'no peer', 'no selector at all'],
+    ['{ toEntities: [ none ] }', 'none', 'an empty entity'],
+    ['{ toEndpoints: [] }', 'no peer', 'an empty list of selectors'],
     ['{ toCIDR: [ 198.18.0.1/32 ] }', '198.18.0.1/32', 'an endpoint has the address'],
     [
       '{ toCIDR: [ 192.0.2.0/24 ] }',

@@ -15,7 +15,7 @@ function mkNode(): Node {
   return node
 }
 
-test('EndpointControl.apply writes an endpoint with rules, labels and address in one go, and equal ones not again', () => {
+test('EndpointControl.apply writes an endpoint with rules, labels and address in one commit, and equal ones not again', () => {
   const node = mkNode()
   const { id } = node.endpoint('a')
   assert.deepEqual(node.recorder.endpoints.get(id)?.sources, [prefixOf('10.0.0.1')])
@@ -42,10 +42,10 @@ test('EndpointControl keeps number and generation when only labels change, and a
     [node.verdict('b', '192.0.2.1'), node.verdict('b', '192.0.2.2')],
     ['allow', 'deny'],
   )
-  assert.equal(node.core.names.entries.slots.used, 1, 'what it learned stays')
+  assert.equal(node.core.names.entries.slots.used, 1, 'its learned entries stay')
 })
 
-test('EndpointControl makes a moved endpoint another one: its pairs, verdicts and entries go (docs/spec/semantics 5)', () => {
+test('EndpointControl gives a moved endpoint a new number: its entries and verdicts are removed (docs/spec/semantics 5)', () => {
   const rows = [
     ['another address', mkEndpoint('a', ['10.0.0.7'], ['k8s:app=a'])],
     [
@@ -71,7 +71,7 @@ test('EndpointControl makes a moved endpoint another one: its pairs, verdicts an
   }
 })
 
-test('EndpointControl lets two endpoints change places', () => {
+test('EndpointControl lets two endpoints swap places', () => {
   const node = mkNode()
   node.setEndpoints([mkEndpoint('b', ['10.0.0.1']), mkEndpoint('a', ['10.0.0.2'], ['k8s:app=a'])])
   assert.deepEqual(node.labelsOf('10.0.0.2'), ['k8s:app=a'])
@@ -80,7 +80,7 @@ test('EndpointControl lets two endpoints change places', () => {
   assert.deepEqual(node.differences(), [])
 })
 
-test('EndpointControl removes everything about an endpoint that is no more', () => {
+test('EndpointControl removes everything about a removed endpoint', () => {
   const node = mkNode()
   const { id } = node.endpoint('a')
   node.learn(id, 'n.x', ['192.0.2.1'])
@@ -88,8 +88,8 @@ test('EndpointControl removes everything about an endpoint that is no more', () 
   node.setEndpoints([mkEndpoint('b', ['10.0.0.2'])])
   assert.equal(node.policies.compiledOf(id), undefined)
   assert.equal(node.policies.dnsVerdicts.judge(id, UDP, Uint8Array.of(0), 0), NAME_DENIED)
-  assert.equal(node.core.names.entries.slots.used, 1, "the other endpoint's pair stays")
-  assert.ok(node.labelsOf('192.0.2.1').includes('fqdn:*.x'), 'and with it the fact')
+  assert.equal(node.core.names.entries.slots.used, 1, "the other endpoint's entry stays")
+  assert.ok(node.labelsOf('192.0.2.1').includes('fqdn:*.x'), 'and so does the fact')
   node.setEndpoints([])
   assert.deepEqual(
     [node.recorder.endpoints.size, node.recorder.policies.size, node.recorder.prefixes.size],
@@ -97,7 +97,7 @@ test('EndpointControl removes everything about an endpoint that is no more', () 
   )
 })
 
-test('An endpoint that comes while policies change has its rules at once', () => {
+test('An endpoint that is added during a change of policies has its rules at once', () => {
   const node = mkNode()
   node.policies.setPolicies(mkPolicies('egress: [ {} ]'), node.endpoints.registry)
   node.endpoints.apply([
@@ -111,7 +111,7 @@ test('An endpoint that comes while policies change has its rules at once', () =>
   assert.deepEqual(node.differences(), [])
 })
 
-test('EndpointControl forgets what a departed endpoint learned in slices, whatever others learned', () => {
+test('EndpointControl removes the entries of a removed endpoint in slices, whatever others learned', () => {
   const node = new Node({ pairs: 16_384 })
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
   const addresses = Array.from({ length: 6_000 }, (_, i) => addressNumber(4, i))
@@ -121,22 +121,30 @@ test('EndpointControl forgets what a departed endpoint learned in slices, whatev
   node.endpoints.apply([mkEndpoint('b', ['10.0.0.2'])])
   const left = entries.slots.used
   assert.ok(left > 6_000, `not all in one turn: ${left} left`)
-  assert.ok(left < 12_000, 'the first slice goes at once')
+  assert.ok(left < 12_000, 'the first slice is removed at once')
   node.settle()
-  assert.equal(entries.slots.used, 6_000, "the other endpoint's stay")
+  assert.equal(entries.slots.used, 6_000, "the other endpoint's entries stay")
   for (let entry = 1; entry <= entries.slots.high; entry++) {
     if (entries.mapping[entry] !== 0) assert.equal(entries.endpoint[entry], node.endpoint('b').id)
   }
 })
 
-test('EndpointControl.followHook begins an endpoint anew when the datapath says that its hook was made again', () => {
+test('EndpointControl.followHook replaces an endpoint when the datapath reports that its hook was made again', () => {
   const node = new Node()
   node.setEndpoints([
     { ...mkEndpoint('a', ['10.0.0.1']), hook: { kind: 'cgroup' as const, path: 'a.slice' } },
   ])
   const { id } = node.endpoint('a')
-  assert.equal(node.endpoints.followHook(node.endpoint('a')), false, 'the same key, no news')
+  assert.equal(
+    node.endpoints.followHook(node.endpoint('a')),
+    false,
+    'the same key: nothing changed',
+  )
   node.recorder.hook = { kind: 'waiting', reason: 'cgroup:7 was made again', remade: true }
-  assert.equal(node.endpoints.followHook(node.endpoint('a')), true, 'nobody here saw it go')
+  assert.equal(
+    node.endpoints.followHook(node.endpoint('a')),
+    true,
+    'the hook was made again without notice',
+  )
   assert.notEqual(node.endpoint('a').id, id)
 })

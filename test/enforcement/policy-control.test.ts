@@ -1,4 +1,4 @@
-// The three steps of a change of policy one by one, and what a change in the middle of another does.
+// The three steps of a change of policy one by one, and a change during another one.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ function set(node: Node, ...specs: readonly string[]): void {
   node.policies.setPolicies(mkPolicies(...specs), node.endpoints.registry)
 }
 
-/** Everything about labels and prefixes is in force. */
+/** Finishes all changes of labels and prefixes. */
 function carry(node: Node): void {
   const { rederive, relabel, committer } = node.core
   while (!rederive.step(9) || !relabel.step(9) || rederive.pending);
@@ -43,7 +43,7 @@ test('PolicyControl widens labels under the old rules, then switches, then narro
   assert.deepEqual(verdicts(), ['allow', 'deny', 'deny'])
 })
 
-test('PolicyControl.setPolicies in the middle of a change: the last word counts, whenever it comes', () => {
+test('PolicyControl.setPolicies during a change: the last call counts, at any step', () => {
   for (let steps = 0; steps < 4; steps++) {
     const node = mkNode(NAMES)
     set(node, CIDR, EXCEPT)
@@ -64,7 +64,7 @@ test('PolicyControl.setPolicies in the middle of a change: the last word counts,
   }
 })
 
-test('PolicyControl keeps a selector that two policies use until the last one goes', () => {
+test('PolicyControl keeps a selector that two policies use until both are removed', () => {
   const node = mkNode(NAMES, `${NAMES}\ndescription: again`)
   const policies = node.policies.policies
   node.setPolicies(policies.slice(1))
@@ -84,7 +84,7 @@ test('PolicyControl counts a revision for new policies only', () => {
   assert.equal(node.policies.revision, revision + 1)
 })
 
-test('PolicyControl shares what it compiled between endpoints that the same policies select', () => {
+test('PolicyControl shares compiled rules between endpoints that the same policies select', () => {
   const node = mkNode(NAMES)
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
   const [a, b] = [node.endpoint('a').id, node.endpoint('b').id]

@@ -1,4 +1,4 @@
-// Pre-allocation that follows changes of policies, endpoints and prefixes ends where one that begins with them does.
+// Pre-allocation that follows changes of policies, endpoints and prefixes ends in the same state as one that starts with the last state.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ function randomSpec(random: Random): string {
   return `egress: [ ${peers.join(', ')} ]`
 }
 
-/** Sorted texts of the label sets that have a number in advance. */
+/** Sorted texts of the label sets with a pre-allocated number. */
 function preallocated({ core }: Node): readonly string[] {
   const texts: string[] = []
   for (const { set, preallocated: isAhead } of core.allocator.views()) {
@@ -32,7 +32,7 @@ function preallocated({ core }: Node): readonly string[] {
   return texts.sort()
 }
 
-test('Preallocation that follows changes has what one has that begins with the last state', () => {
+test('Preallocation that follows changes equals one that starts with the last state', () => {
   const random = new Random(20_261_121)
   const followed = new Node()
   let most = 0
@@ -55,7 +55,7 @@ test('Preallocation that follows changes has what one has that begins with the l
   assert.ok(most > 8, `${most} at most`)
 })
 
-test('Preallocation takes in what found no room when there is some', () => {
+test('Preallocation adds sets that found no room when there is room', () => {
   const node = new Node({ staticIdentities: 4 })
   node.setEndpoints([mkEndpoint('e', ['10.0.0.1'])])
   const spec = (name: string): string => `egress: [ { toFQDNs: [ { matchName: ${name} } ] } ]`

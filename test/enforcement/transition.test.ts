@@ -1,11 +1,11 @@
-// A change of policy over a datapath whose commits end later than they begin: step by step all the same.
+// A change of policy over a datapath whose commits end later than they begin still runs step by step.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mkPolicies } from '../support/nodes/node.ts'
 import { finish, learn, mkSlow, WILD } from '../support/nodes/slow-node.ts'
 
-test('Transition takes a step of policy only when the step before is in force, and says when it goes on', () => {
+test('Transition begins a step of policy only when the step before is in force, and reports that it continues', () => {
   const { node, slow } = mkSlow()
   learn(node, 'a.x', '192.0.2.1')
   slow.drain()
@@ -24,7 +24,7 @@ test('Transition takes a step of policy only when the step before is in force, a
   let woken = true
   for (let i = 0; i < 1000 && node.transition.pending; i++) {
     if (!woken) {
-      // Others go on learning: the datapath is never idle, and still the transition ends.
+      // Other endpoints continue to learn. The datapath is never idle, and the transition still ends.
       learn(node, `n${i}.x`, `198.51.100.${i}`)
       slow.end()
       continue
@@ -42,7 +42,7 @@ test('Transition takes a step of policy only when the step before is in force, a
   finish(node, slow)
 })
 
-test('Transition does not go on before the commit of its step has ended, however often it is asked to', () => {
+test('Transition does not continue before the commit of its step has ended, however often it is asked', () => {
   const { node, slow } = mkSlow()
   const dns = `toPorts: [ { ports: [ { port: "53", protocol: ANY } ], rules: { dns: [ { matchName: b.x } ] } } ]`
   const policies = mkPolicies(`egress: [ { toCIDR: [ 192.0.2.0/24 ] }, { ${dns} } ]`)
@@ -58,7 +58,7 @@ test('Transition does not go on before the commit of its step has ended, however
   finish(node, slow)
 })
 
-test('Transition.finished waits for a datapath that takes its time', async () => {
+test('Transition.finished waits for a slow datapath', async () => {
   const { node, slow } = mkSlow()
   node.policies.setPolicies(mkPolicies(WILD, WILD), node.endpoints.registry)
   node.transition.begin()

@@ -74,7 +74,7 @@ for (const [address, guarded, reason] of ROWS) {
   })
 }
 
-test('Guard.levelOf lets documents open configured prefixes and link-local addresses, as they are written', () => {
+test('Guard.levelOf lets documents open configured prefixes and link-local addresses, as written', () => {
   const rows: readonly (readonly [address: string, level: number, reason: string])[] = [
     ['11.0.0.1', UNGUARDED, 'not guarded'],
     ['10.20.30.40', GUARDED_UNLESS_SAID, 'protected by the configuration'],

@@ -57,11 +57,11 @@ test('NameCache labels an address with every selector that matches the name', ()
     'reserved:world-ipv4',
   ])
   assert.deepEqual(node.labelsOf('192.0.2.3'), [], 'no selector matches')
-  assert.deepEqual(counts(node), [3, 4, 4], 'kept all the same, for selectors that come later')
+  assert.deepEqual(counts(node), [3, 4, 4], 'kept for later selectors')
   assert.deepEqual(node.differences(), [])
 })
 
-test('NameCache keeps a fact until the last entry behind it is forgotten (docs/spec/semantics 5)', () => {
+test('NameCache keeps a fact until its last entry is removed (docs/spec/semantics 5)', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'])
   node.learn(E2, 'a.x', ['192.0.2.1'])
@@ -74,7 +74,7 @@ test('NameCache keeps a fact until the last entry behind it is forgotten (docs/s
   assert.deepEqual(node.differences(), [])
 })
 
-test('NameCache.forget of one name never disturbs another on the same address (invariant 5)', () => {
+test('NameCache.forget of one name never changes another on the same address (invariant 5)', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'])
   const before = node.identityOf('192.0.2.1')
@@ -84,7 +84,7 @@ test('NameCache.forget of one name never disturbs another on the same address (i
   assert.equal(node.identityOf('192.0.2.1'), before)
 })
 
-test('NameCache takes an equal answer in without a write (invariant 8)', () => {
+test('NameCache learns an equal answer without a write (invariant 8)', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1', '192.0.2.2'])
   const revision = node.core.committer.revision
@@ -94,7 +94,7 @@ test('NameCache takes an equal answer in without a write (invariant 8)', () => {
   assert.equal(node.core.committer.revision, revision)
 })
 
-test('NameCache keeps the later end of life when a later answer has a smaller TTL', () => {
+test('NameCache keeps the later end when a later answer has a smaller TTL', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'], 300)
   const end = node.core.names.entries.liveUntil[entryOf(node, E1, '192.0.2.1')]
@@ -105,7 +105,7 @@ test('NameCache keeps the later end of life when a later answer has a smaller TT
   assert.equal(node.core.names.entries.liveUntil[entryOf(node, E1, '192.0.2.1')], (end ?? 0) + 100)
 })
 
-test('NameCache leaves an address out at a bound, says so and keeps what was there', () => {
+test('NameCache leaves an address out at a bound, reports it and keeps known ones', () => {
   const rows: readonly (readonly [options: NodeOptions, reason: string])[] = [
     [{ bounds: { 'addresses-per-name': 2 } }, 'addresses per name'],
     [{ pairs: 2 }, 'pairs'],
@@ -119,15 +119,15 @@ test('NameCache leaves an address out at a bound, says so and keeps what was the
       reason,
     )
     assert.equal(node.core.names.boundHits, 1, reason)
-    assert.ok(node.learn(E1, 'a.x', ['192.0.2.1'])[0] !== 0, 'a known address is still refreshed')
+    assert.ok(node.learn(E1, 'a.x', ['192.0.2.1'])[0] !== 0, 'a known address is still renewed')
     assert.deepEqual(counts(node), [1, 2, 2], reason)
     assert.deepEqual(node.differences(), [])
     forget(node, E1, '192.0.2.1')
-    assert.ok(node.learn(E1, 'a.x', ['192.0.2.3'])[0] !== 0, 'room again')
+    assert.ok(node.learn(E1, 'a.x', ['192.0.2.3'])[0] !== 0, 'there is room again')
   }
 })
 
-test('NameCache undoes everything when an address finds no room for its fact', () => {
+test('NameCache undoes everything when an address has no room for its fact', () => {
   const node = mkNode({ pairs: 4, configuredPrefixes: 4 })
   const { ipcache, labelSets } = node.core
   const set = labelSets.intern(['cidr:203.0.113.0/24'])

@@ -1,4 +1,4 @@
-// Labels in endpoints' own scopes: what goes where, through answers, changes of selectors and of scopes, bounds.
+// Labels in endpoints' own scopes, through answers, changes of selectors and of scopes, and bounds.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ function labels(node: Node, address: string): readonly (readonly string[])[] {
   return [0, E1, E2].map((scope) => node.labelsOf(address, scope))
 }
 
-test('NameScopes gives the labels of a name to the node or to the endpoint, and its own to a named one', () => {
+test("NameScopes gives the labels of a name to the node's or the endpoint's scope, and reserved:named to a named endpoint", () => {
   const sets = new LabelSets()
   const name = sets.intern(['fqdn:a.x'])
   for (const learning of ['node', 'endpoint'] as const) {
@@ -49,7 +49,7 @@ test('NameScopes gives the labels of a name to the node or to the endpoint, and 
   }
 })
 
-test('NameCache writes one entry in the scope of who asked, and nothing for the node', () => {
+test('NameCache writes one entry in the scope of the endpoint that asks, and none for the node', () => {
   const node = mkNode()
   const [row = 0] = node.learn(E1, 'a.x', ['192.0.2.1'])
   assert.equal(row, node.rowOf('192.0.2.1', E1), 'the row that the endpoint sees')
@@ -73,7 +73,7 @@ test('NameCache writes one entry in the scope of who asked, and nothing for the 
   assert.deepEqual(node.differences(), [])
 })
 
-test('NameCache gives the row of an endpoint’s own view also for a name that adds no label to it', () => {
+test('NameCache uses the row of an endpoint’s own scope also for a name that adds no label to it', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'])
   const [own, other] = [E1, E2].map((each) => node.learn(each, 'n.y', ['192.0.2.1'])[0])
@@ -81,7 +81,7 @@ test('NameCache gives the row of an endpoint’s own view also for a name that a
   assert.equal(other, node.rowOf('192.0.2.1'))
 })
 
-test('IpCache carries a change of the node’s prefixes into every scope', () => {
+test('IpCache applies a change of the node’s prefixes in every scope', () => {
   const rows: readonly (readonly [spec: string, label: string, reason: string])[] = [
     ['egressDeny: [ { toCIDR: [ 192.0.2.1/32 ] } ]', 'cidr:192.0.2.1/32', 'the same address'],
     ['egressDeny: [ { toCIDR: [ 192.0.2.0/24 ] } ]', 'cidr:192.0.2.0/24', 'a prefix around it'],
@@ -111,12 +111,12 @@ test('IpCache takes the class of a scoped address from the node’s prefixes', (
   assert.deepEqual(
     node.labelsOf('192.0.2.9', E1),
     [],
-    'the node, which is guarded, gets no view of its own',
+    'the node is guarded, and gets no row in the scope',
   )
   assert.deepEqual(node.differences(), [])
 })
 
-test('Relabel brings the facts of every scope up to date, in bounded steps', () => {
+test('Relabel updates the facts of every scope, in bounded steps', () => {
   const node = mkNode()
   const addresses = Array.from({ length: 40 }, (_, i) => `192.0.2.${i}`)
   for (const each of [E1, E2]) node.learn(each, 'n.y', addresses)
@@ -137,7 +137,7 @@ test('Relabel brings the facts of every scope up to date, in bounded steps', () 
   validateCore(node.core)
 })
 
-test('NameCache.setNamed shows the node’s labels and its own for what the endpoint learned before and after', () => {
+test('NameCache.setNamed shows the node’s labels and its own for addresses learned before and after', () => {
   const node = mkNode({ learning: 'node' })
   node.learn(E1, 'n.y', ['192.0.2.1'])
   node.core.names.setNamed(E1, true)
@@ -159,14 +159,14 @@ test('NameCache.setNamed shows the node’s labels and its own for what the endp
   validateCore(node.core)
 })
 
-test('NameCache.setNamed looks at no entry for an endpoint that has none', () => {
+test('NameCache.setNamed reads no entry for an endpoint without entries', () => {
   const node = mkNode({ learning: 'node' })
   node.learn(E2, 'a.x', ['192.0.2.1'])
   node.core.names.setNamed(E1, true)
   assert.equal(node.core.relabel.pending, false)
 })
 
-test('NameCache undoes everything when an address finds no room for its fact in the endpoint’s scope', () => {
+test('NameCache undoes everything when an address has no room for its fact in the endpoint’s scope', () => {
   const node = mkNode({ pairs: 4, configuredPrefixes: 4 })
   const { ipcache, labelSets, names } = node.core
   const set = labelSets.intern(['cidr:203.0.113.0/24'])
@@ -179,7 +179,7 @@ test('NameCache undoes everything when an address finds no room for its fact in 
   assert.deepEqual([node.rowOf('192.0.2.1'), ipcache.prefixes.scoped.count], [0, 0])
 })
 
-test('NameCache holds as many scoped addresses as there are entries, beside what configuration names', () => {
+test('NameCache holds as many scoped addresses as there are entries, beside those of the configuration', () => {
   const node = mkNode({ pairs: 8, configuredPrefixes: 4 })
   const addresses = Array.from({ length: 9 }, (_, i) => `192.0.2.${i}`)
   const rows = node.learn(E1, 'a.x', addresses)

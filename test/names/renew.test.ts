@@ -1,4 +1,4 @@
-// Answers that bring what is known: NameCache.findCurrent and NameCache.renew against NameCache.learn.
+// Answers with known addresses: NameCache.findCurrent and NameCache.renew compared with NameCache.learn.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,7 +39,7 @@ function wait(node: Node, seconds: number): void {
   node.core.committer.commit()
 }
 
-test('NameCache.renew knows what was learned by that endpoint, name and address, and nothing else', () => {
+test('NameCache.renew finds what that endpoint learned for the name and address, and nothing else', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1', '192.0.2.2', '2001:db8::1'], TTL)
   node.learn(E2, 'a.x', ['192.0.2.2'], TTL)
@@ -47,8 +47,8 @@ test('NameCache.renew knows what was learned by that endpoint, name and address,
   const rows = [
     [E1, 'a.x', '192.0.2.1', true, 'learned'],
     [E1, 'a.x', '2001:db8::1', true, 'learned, IPv6'],
-    [E2, 'a.x', '192.0.2.2', true, 'learned by both'],
-    [E2, 'a.x', '192.0.2.1', false, 'learned by the other endpoint only'],
+    [E2, 'a.x', '192.0.2.2', true, 'both learned it'],
+    [E2, 'a.x', '192.0.2.1', false, 'only the other endpoint learned it'],
     [E1, 'a.x', '192.0.2.3', false, 'another name of the endpoint has that address'],
     [E1, 'a.x', 'c000:0201::', false, 'the octets of the IPv4 address, as IPv6'],
     [E1, 'c.x', '192.0.2.1', false, 'a name never learned'],
@@ -74,7 +74,7 @@ test('NameCache.renew leaves a name with labels of other selectors to learn', ()
   assert.equal(find(node, 'a.x'), 0)
 })
 
-test('NameCache.renew prolongs a life, never shortens it, and what was prolonged goes in its time', () => {
+test('NameCache.renew prolongs an entry, never shortens it, and the entry ends in time', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'], TTL)
   wait(node, TTL)
@@ -82,8 +82,8 @@ test('NameCache.renew prolongs a life, never shortens it, and what was prolonged
   renew(node, E1, 'a.x', '192.0.2.1', 1)
   const { looks } = node.core.expiry
   wait(node, GRACE + 1)
-  assert.notEqual(node.rowOf('192.0.2.1'), 0, 'due by its first TTL, which was prolonged')
-  assert.equal(node.core.expiry.looks, looks, 'and no connection was looked at for it')
+  assert.notEqual(node.rowOf('192.0.2.1'), 0, 'due by its first TTL, but prolonged')
+  assert.equal(node.core.expiry.looks, looks, 'without a look at connections')
   wait(node, TTL - 1)
   assert.notEqual(node.rowOf('192.0.2.1'), 0, 'the last second of grace')
   wait(node, 1)

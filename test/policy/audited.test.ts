@@ -1,5 +1,5 @@
-// Audit per policy (docs/spec/semantics 2 "Audit"): of questions and packets, what an audited policy takes away and gives, alone and
-// beside others that are in force.
+// Audit per policy (docs/spec/semantics 2 "Audit"): what an audited policy denies and allows of questions and packets, alone and beside
+// policies in force.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ const ASKING: ReadonlyMap<number, Verdict> = new Map([
   [NAME_DENIED, 'deny'],
 ])
 
-/** Specs that begin with `audited` are. */
+/** Policies of these specs. Those that begin with `audited` are audited. */
 function policiesOf(specs: readonly string[]): readonly Policy[] {
   return mkPolicies(...specs.map((spec) => spec.replace(/^audited /, ''))).map((policy, i) =>
     specs[i]?.startsWith('audited ') === true ? { ...policy, audited: true } : policy,
@@ -56,42 +56,42 @@ const ASK_ROWS: readonly (readonly [
     'allow',
     'audit policy-0',
     'audit policy-0',
-    'alone it takes nothing away: neither default deny nor its having DNS rules',
+    'alone it denies nothing: neither by default deny nor by its DNS rules',
   ],
   [
     [`egress: [ { ${DNS_X} } ]`, `audited egress: [ { ${DNS_Y} } ]`],
     'allow',
     'allow',
     'deny policy-0',
-    'what it permits is permitted; what neither permits the other one denies',
+    'what it allows is allowed; what neither allows, the other one denies',
   ],
   [
     [`egress: [ { ${PORT_443} } ]`, `audited egress: [ { ${DNS_X} } ]`],
     'allow',
     'audit policy-1',
     'audit policy-1',
-    'default deny without DNS rules may ask anything, as if the audited one were not there',
+    'default deny without DNS rules can ask anything, as without the audited policy',
   ],
   [
     [`egress: [ { ${DNS_X} } ]`, `audited ${DENY_ASKING}`],
     'audit policy-1',
     'deny policy-0',
     'deny policy-0',
-    'its deny rule is noted where another one permits, and nowhere else',
+    'its deny rule is reported where another one allows, and nowhere else',
   ],
   [
     [`audited egress: [ { ${DNS_X} } ]\n${DENY_ASKING}`, `egress: [ { ${DNS_Y} } ]`],
     'audit policy-0',
     'audit policy-0',
     'deny policy-1',
-    'its deny rule takes nothing from its own rules either',
+    'its deny rule takes nothing from its own rules',
   ],
   [
     [`egress: [ { ${DNS_X} } ]\n${DENY_ASKING}`, `audited egress: [ { ${DNS_Y} } ]`],
     'deny policy-0',
     'deny policy-0',
     'deny policy-0',
-    'a deny rule that is in force holds against all',
+    'a deny rule in force wins over all',
   ],
 ]
 
@@ -106,7 +106,7 @@ for (const [specs, x, y, z, why] of ASK_ROWS) {
   })
 }
 
-/** What is said of one address inside 198.18.0.0/16 and of one outside, both at 443 and 80. */
+/** The verdicts about one address inside 198.18.0.0/16 and one outside, both at 443 and 80. */
 const CONNECT_ROWS: readonly (readonly [
   specs: readonly string[],
   egress: DefaultEgress,
@@ -117,7 +117,7 @@ const CONNECT_ROWS: readonly (readonly [
     ['audited egress: [ { toCIDR: [ 198.18.0.0/16 ] } ]'],
     'allow',
     'allow allow audit audit',
-    'its default deny is an audit of what the default allows',
+    'its default deny audits what the default allows',
   ],
   [
     ['audited egress: [ { toCIDR: [ 198.18.0.0/16 ] } ]'],
@@ -132,7 +132,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'allow allow allow deny',
-    'beside default deny of another policy its own one says nothing',
+    'beside default deny of another policy its own has no effect',
   ],
   [
     [
@@ -141,7 +141,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'audit deny allow deny',
-    'its deny rule at an address is noted inside the coverage that is allowed for all, and opens nothing else',
+    'its deny rule at an address is reported inside what is allowed for all, and opens nothing else',
   ],
   [
     [
@@ -150,7 +150,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'audit allow deny deny',
-    'its deny rule for all is noted inside the coverage of an allowed address',
+    'its deny rule for all is reported inside what is allowed for an address',
   ],
   [
     [
@@ -159,7 +159,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'deny audit allow allow',
-    'a deny rule in force beats it where both speak',
+    'a deny rule in force wins where both apply',
   ],
   [
     [
@@ -168,7 +168,7 @@ const CONNECT_ROWS: readonly (readonly [
     ],
     'allow',
     'audit deny deny deny',
-    'ranges that overlap: noted in both, allowed beyond, denied before',
+    'overlapping ranges: reported in both, allowed beyond, denied before',
   ],
 ]
 
@@ -184,7 +184,11 @@ for (const [specs, egress, expected, why] of CONNECT_ROWS) {
           { kind: 'connect', address: prefixOf(address), protocol: 6, port },
         )
         assert.ok(found !== undefined)
-        assert.equal(node.verdict('pod', address, port), found.verdict, 'as the datapath has it')
+        assert.equal(
+          node.verdict('pod', address, port),
+          found.verdict,
+          'the datapath has the same verdict',
+        )
         return found.verdict
       }),
     )
@@ -221,6 +225,6 @@ test('explain names the audited rule that denies, or the policies that would tur
   assert.equal(
     byDefault?.nearest?.policy,
     'policy-0',
-    'what would have to be written before it is enforced',
+    'the policy to complete before it is enforced',
   )
 })

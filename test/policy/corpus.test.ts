@@ -1,5 +1,5 @@
-// Broken policies: every document of test/policy/corpus with what is said about it, `=> line:column: path: what was found
-// and expected`, all of it and no more. Hostile ones are made here. None crashes, none gives a policy.
+// Broken policies: every document of test/policy/corpus with all its faults, as `=> line:column: path: what was found and expected`.
+// Hostile documents are made here. No document crashes the loader, and none gives a policy.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -45,13 +45,13 @@ for (const { file, rows } of corpus) {
   })
 }
 
-test('the corpus has at least 150 documents, none twice', () => {
+test('the corpus has at least 150 different documents', () => {
   const texts = corpus.flatMap(({ rows }) => rows.map(({ text }) => text))
   assert.ok(texts.length >= 150)
   assert.equal(new Set(texts).size, texts.length)
 })
 
-test('loadPolicies with unsupported-fields: warn lets none of the corpus open anything', () => {
+test('loadPolicies with unsupported-fields: warn opens nothing for any document of the corpus', () => {
   let warned = 0
   for (const { text } of corpus.flatMap(({ rows }) => rows)) {
     const { policies, warnings } = loadPolicies(text, 'f', { unsupportedFields: 'warn' })
@@ -60,18 +60,18 @@ test('loadPolicies with unsupported-fields: warn lets none of the corpus open an
       warned++
       assert.ok(defaultDeny, text)
       for (const { action, peers, toPorts } of rules) {
-        assert.equal(action, 'allow', 'what denies is refused in any case')
+        assert.equal(action, 'allow', 'a deny rule is refused in any case')
         const isClosed = toPorts?.every(
           ({ ports, named = [] }) => ports.length + named.length === 0,
         )
         const few = peers.kind === 'selectors' ? peers.selectors : undefined
-        // The one row with another entity beside the one that is not supported.
+        // One row has another entity beside the unsupported one.
         const isWritten = few?.every((peer) => peer.kind === 'entity' && peer.entity === 'world')
         assert.ok(isClosed === true || isWritten === true, text)
       }
     }
   }
-  assert.ok(warned > 15, `${warned} documents were taken`)
+  assert.ok(warned > 15, `${warned} documents were loaded`)
 })
 
 const HEADER = 'apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p }\n'
@@ -114,7 +114,7 @@ for (const [why, text, fault] of HOSTILE) {
   })
 }
 
-test('loadPolicies takes a file of the greatest length', () => {
+test('loadPolicies loads a file of the greatest length', () => {
   const text = HEADER + SPEC
   const { policies } = loadPolicies(text + '#'.padEnd(POLICY_TEXT_MAX - text.length, 'x'), 'f')
   assert.equal(policies.length, 1)

@@ -1,5 +1,5 @@
-// The JSON Schema of policies that `namegate policy schema` prints for editors: a validator takes every policy that the loader takes, and
-// refuses what the loader refuses, apart from faults that need more than a schema.
+// The JSON Schema of policies, which `namegate policy schema` prints for editors. A validator accepts every policy that the loader accepts,
+// and refuses what the loader refuses, except faults that need more than a schema.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ function documentsIn(text: string): readonly unknown[] {
   }
 }
 
-/** What can be a policy in a file: the file, the code blocks of a page, the policies of a scenario. */
+/** Texts that can be policies in a file: the file, the code blocks of a page, the policies of a scenario. */
 function textsIn(path: string): readonly string[] {
   const text = readFileSync(path, 'utf8')
   if (path.endsWith('.md'))
@@ -39,7 +39,7 @@ function textsIn(path: string): readonly string[] {
   return [...text.matchAll(/^POLICY .*\n((?:  .*\n|\n)*)/gm)].map(([, yaml = '']) => yaml)
 }
 
-test('policyJsonSchema takes every policy of this repository that the loader takes', () => {
+test('policyJsonSchema accepts every policy of this repository that the loader accepts', () => {
   const files = ['config', 'deploy', 'docs', 'demo', 'test'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ya?ml|json|md|scn)$/.test(name))
@@ -57,7 +57,7 @@ test('policyJsonSchema takes every policy of this repository that the loader tak
   assert.ok(count >= 60, `only ${count} policies were found`)
 })
 
-test('policyJsonSchema takes random policies', () => {
+test('policyJsonSchema accepts random policies', () => {
   const random = new Random(Number(process.env['NAMEGATE_SEED'] ?? 20_261_123))
   for (let i = 0; i < runsOf(300); i++) {
     const text = formatPolicy(randomDocument(random, `p${i}`))
@@ -130,6 +130,6 @@ for (const [spec, why] of BAD) {
   })
 }
 
-test('policyJsonSchema says why namegate refuses a field', () => {
+test('policyJsonSchema gives the reason why namegate refuses a field', () => {
   assert.match(JSON.stringify(policyJsonSchema()), /is not supported: namegate decides egress only/)
 })

@@ -1,4 +1,4 @@
-// What goes at each bound (docs/spec/semantics 6), and what never does.
+// What is evicted at each bound (docs/spec/semantics 6), and what never is.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ function mkNode(bounds: Partial<NameBounds>): Node {
   return node
 }
 
-/** One answer, a second after the one before. */
+/** Learns one answer, a second after the one before. */
 function learn(
   node: Node,
   endpoint: string,
@@ -29,13 +29,13 @@ function learn(
   return node.learn(node.endpoint(endpoint).id, name, addresses, ttl)
 }
 
-/** Opens a connection and lets it be seen. */
+/** Opens a connection, and lets namegate read it. */
 function connect(node: Node, endpoint: string, address: string): void {
   node.recorder.connections.push({ endpoint: node.endpoint(endpoint).id, peer: prefixOf(address) })
   look(node)
 }
 
-/** Some entry is always due after this. */
+/** After this time an entry is always due. */
 function look(node: Node): void {
   learn(node, 'b', 'due.y', ['203.0.113.255'], 0)
   node.clock.advance(11_000)
@@ -47,7 +47,7 @@ function known(node: Node, ...addresses: readonly string[]): string {
   return addresses.filter((address) => node.rowOf(address) !== 0).join(' ')
 }
 
-test('Eviction lets the address go that expires first, of those without a connection', () => {
+test('Eviction removes the address that expires first, of those without a connection', () => {
   const node = mkNode({ 'addresses-per-name': 2 })
   learn(node, 'a', 'n.x', ['192.0.2.1'], 500)
   learn(node, 'a', 'n.x', ['192.0.2.2'], 100)
@@ -64,7 +64,7 @@ test('Eviction lets the address go that expires first, of those without a connec
   assert.deepEqual(node.differences(), [])
 })
 
-test('Eviction lets an entry go that was never connected before one whose connection ended', () => {
+test('Eviction removes an entry that was never connected before one whose connection ended', () => {
   const node = mkNode({ 'pairs-per-endpoint': 2 })
   learn(node, 'a', 'n.x', ['192.0.2.1'], 100)
   connect(node, 'a', '192.0.2.1')
@@ -76,7 +76,7 @@ test('Eviction lets an entry go that was never connected before one whose connec
   assert.equal(node.core.names.eviction.hits['pairs-per-endpoint'], 1)
 })
 
-test('Eviction counts the addresses of a name for each endpoint apart', () => {
+test('Eviction counts the addresses of a name separately for each endpoint', () => {
   const node = mkNode({ 'addresses-per-name': 2 })
   learn(node, 'b', 'n.x', ['192.0.2.8', '192.0.2.9'])
   learn(node, 'a', 'n.x', ['192.0.2.1', '192.0.2.2'])
@@ -85,18 +85,22 @@ test('Eviction counts the addresses of a name for each endpoint apart', () => {
   assert.equal(known(node, '192.0.2.1', '192.0.2.2', '192.0.2.3'), '192.0.2.3')
 })
 
-test('Eviction takes from the endpoint that has most when there are too many entries in all', () => {
+test('Eviction removes from the endpoint with most entries when there are too many in all', () => {
   const node = mkNode({ pairs: 6 })
   learn(node, 'b', 'first.x', ['198.51.100.1'], 1)
   for (let i = 1; i <= 9; i++) learn(node, 'a', `n${i}.x`, [`192.0.2.${i}`])
-  assert.notEqual(node.rowOf('198.51.100.1'), 0, "within b's share, though it expires first")
+  assert.notEqual(node.rowOf('198.51.100.1'), 0, "within b's share, although it expires first")
   assert.equal(node.core.names.entries.slots.used, 6)
   assert.equal(node.core.names.eviction.hits.pairs, 4)
   learn(node, 'b', 'second.x', ['198.51.100.2'])
-  assert.equal(node.core.names.rows.orders.count(node.endpoint('b').id), 2, "a's go for b's")
+  assert.equal(
+    node.core.names.rows.orders.count(node.endpoint('b').id),
+    2,
+    'entries of a make room for b',
+  )
 })
 
-test('Eviction lets the name go that was asked longest ago under a wildcard, and never an exact one', () => {
+test('Eviction removes the name under a wildcard that was asked longest ago, and never an exact one', () => {
   const node = mkNode({ 'names-per-wildcard': 2 })
   learn(node, 'a', 'exact.x', ['192.0.2.9'])
   learn(node, 'a', 'one.x', ['192.0.2.1', '192.0.2.11'])
@@ -109,7 +113,7 @@ test('Eviction lets the name go that was asked longest ago under a wildcard, and
   const left = known(node, '192.0.2.1', '192.0.2.3', '192.0.2.4', '192.0.2.9')
   assert.equal(left, '192.0.2.1 192.0.2.4 192.0.2.9', 'one.x has an open connection')
   learn(node, 'b', 'five.x', ['192.0.2.5'])
-  assert.equal(known(node, '192.0.2.1', '192.0.2.4'), '192.0.2.1 192.0.2.4', "b's names are b's")
+  assert.equal(known(node, '192.0.2.1', '192.0.2.4'), '192.0.2.1 192.0.2.4', 'the names of b stay')
   connect(node, 'a', '192.0.2.4')
   learn(node, 'a', 'six.x', ['192.0.2.6'])
   const last = known(node, '192.0.2.1', '192.0.2.4', '192.0.2.6')
@@ -117,7 +121,7 @@ test('Eviction lets the name go that was asked longest ago under a wildcard, and
   assert.deepEqual(node.differences(), [])
 })
 
-test('Eviction holds the bound of a wildcard that comes later, for names that were known', () => {
+test('Eviction holds the bound of a wildcard that is added later, for known names', () => {
   const node = mkNode({ 'names-per-wildcard': 3 })
   for (let i = 1; i <= 8; i++) learn(node, 'a', `n${i}.z`, [`192.0.2.${i}`])
   node.core.names.begin()
@@ -142,7 +146,7 @@ function countOf(node: Node, endpoint: string): number {
   return node.core.names.rows.orders.count(node.endpoint(endpoint).id)
 }
 
-test('Eviction takes rows for names under wildcards from the endpoint that asks, and exact names last', () => {
+test('Eviction removes rows for names under wildcards of the endpoint that asks, and exact names last', () => {
   const node = mkWildcards({ pairs: 200, 'wildcard-names': 400 })
   node.setPolicies(
     mkPolicies(
@@ -156,7 +160,7 @@ test('Eviction takes rows for names under wildcards from the endpoint that asks,
     const taught = learn(node, 'b', `${LETTERS}${i}.x`, [`198.51.100.${i}`])
     assert.notEqual(taught[0], 0, `name ${i} is learned`)
   }
-  assert.deepEqual([countOf(node, 'a'), countOf(node, 'b')], [100, 41], 'b pays for its own')
+  assert.deepEqual([countOf(node, 'a'), countOf(node, 'b')], [100, 41], 'b loses only its own rows')
   assert.deepEqual(
     ['0', '4', '5', '44', '250'].map((last) => node.rowOf(`198.51.100.${last}`) !== 0),
     [false, false, true, true, true],
@@ -170,16 +174,20 @@ test('Eviction takes rows for names under wildcards from the endpoint that asks,
   assert.deepEqual(node.differences(), [])
 })
 
-test('Eviction leaves a name out that needs a row of another endpoint', () => {
+test('Eviction does not learn a name that needs a row of another endpoint', () => {
   const node = mkWildcards({ 'wildcard-names': 20 })
   for (const i of [1, 2]) learn(node, 'a', `${LETTERS}${i}.x`, [`192.0.2.${i}`])
   assert.deepEqual(learn(node, 'b', `${LETTERS}3.x`, ['192.0.2.3']), [0])
-  assert.notEqual(learn(node, 'b', 'kept.x', ['192.0.2.4'])[0], 0, 'an exact name needs none')
+  assert.notEqual(
+    learn(node, 'b', 'kept.x', ['192.0.2.4'])[0],
+    0,
+    'an exact name needs no such row',
+  )
   assert.deepEqual([countOf(node, 'a'), countOf(node, 'b')], [2, 1])
   assert.deepEqual(node.core.names.eviction.hits['wildcard-names'], 1)
 })
 
-test('Eviction holds an endpoint to its rows for names under wildcards, and spares what is connected', () => {
+test("Eviction limits an endpoint's rows for names under wildcards, and spares connected names", () => {
   const node = mkWildcards({ 'wildcard-names-per-endpoint': 20 })
   for (const i of [1, 2]) learn(node, 'a', `${LETTERS}${i}.x`, [`192.0.2.${i}`])
   connect(node, 'a', '192.0.2.1')
@@ -193,18 +201,18 @@ test('Eviction holds an endpoint to its rows for names under wildcards, and spar
     [1, 20],
   )
   node.setPolicies(mkPolicies(MANY_WILDCARDS, 'egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'))
-  assert.equal(known(node, '192.0.2.1', '192.0.2.3'), '192.0.2.1', 'a wildcard that comes later')
+  assert.equal(known(node, '192.0.2.1', '192.0.2.3'), '192.0.2.1', 'a wildcard that is added later')
   assert.deepEqual(node.differences(), [])
 })
 
-test('Eviction leaves a name out that needs more rows than its endpoint may have, and nothing goes for it', () => {
+test('Eviction does not learn a name that needs more rows than its endpoint can have, and removes nothing for it', () => {
   const node = mkWildcards({ 'wildcard-names-per-endpoint': 9 })
   learn(node, 'a', 'a.x', ['192.0.2.1'])
   assert.deepEqual(learn(node, 'a', `${LETTERS}.x`, ['192.0.2.2']), [0])
   assert.equal(known(node, '192.0.2.1', '192.0.2.2'), '192.0.2.1')
 })
 
-test('Eviction lets exact names go last at the bounds of entries', () => {
+test('Eviction removes exact names last at the bounds of entries', () => {
   for (const bounds of [{ 'pairs-per-endpoint': 3 }, { pairs: 3 }]) {
     const node = mkNode(bounds)
     learn(node, 'a', 'exact.x', ['192.0.2.1'], 1)
@@ -214,7 +222,7 @@ test('Eviction lets exact names go last at the bounds of entries', () => {
   }
 })
 
-test('Eviction lets the name go that was asked longest ago on an address, of the endpoint with most there', () => {
+test('Eviction removes the name of an address that was asked longest ago, of the endpoint with most names there', () => {
   const node = mkNode({ 'names-per-address': 3 })
   learn(node, 'b', 'own.x', ['192.0.2.1'])
   for (const name of ['one.x', 'two.x', 'three.x', 'four.x']) learn(node, 'a', name, ['192.0.2.1'])
@@ -224,7 +232,7 @@ test('Eviction lets the name go that was asked longest ago on an address, of the
   assert.deepEqual(node.differences(), [])
 })
 
-test('Eviction never lets go what the same batch of answers taught: the new one is left out then', () => {
+test('Eviction never removes what the same batch of answers taught: it does not learn the new name', () => {
   const rows: readonly Partial<NameBounds>[] = [
     { 'addresses-per-name': 2 },
     { 'pairs-per-endpoint': 2 },

@@ -12,7 +12,7 @@ function addresses(count: number): readonly string[] {
   return Array.from({ length: count }, (_, i) => addressNumber(4, i))
 }
 
-test('EndpointRemoval.step forgets no more than it is told, and costs nothing for what others learned', () => {
+test('EndpointRemoval.step removes at most its budget, and costs nothing for entries of others', () => {
   const node = mkNode()
   const { endpointRemoval, names } = node.core
   node.learn(node.endpoint('a').id, 'n.x', addresses(10))
@@ -21,11 +21,11 @@ test('EndpointRemoval.step forgets no more than it is told, and costs nothing fo
   endpointRemoval.add(node.endpoint('a').id)
   assert.equal(endpointRemoval.step(9), false)
   assert.deepEqual([endpointRemoval.pending, names.entries.slots.used], [true, 3_001])
-  assert.equal(endpointRemoval.step(2), true, 'the tenth, and then there is none')
+  assert.equal(endpointRemoval.step(2), true, 'the tenth, which was the last')
   assert.deepEqual([endpointRemoval.pending, names.entries.slots.used], [false, 3_000])
 })
 
-test('EndpointRemoval.step passes over endpoints that learned nothing', () => {
+test('EndpointRemoval.step skips endpoints that learned nothing', () => {
   const node = mkNode()
   const { endpointRemoval, names } = node.core
   node.learn(node.endpoint('b').id, 'n.x', addresses(2))

@@ -1,4 +1,4 @@
-// The wheel against a sorted list.
+// The wheel compared with a sorted list.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { Random } from '../../support/models/random.ts'
 const REACH = 1 << 17
 const ROWS = 40
 
-test('ExpiryWheel gives every row once, at its second or later, as a sorted list does', () => {
+test('ExpiryWheel returns every row once, at its second or later, like a sorted list', () => {
   const random = new Random(3)
   let now = 1000
   const wheel = new ExpiryWheel({ capacity: ROWS, tick: now })
@@ -42,7 +42,7 @@ test('ExpiryWheel gives every row once, at its second or later, as a sorted list
   }
 })
 
-test('ExpiryWheel looks at a row beyond its reach early, never late', () => {
+test('ExpiryWheel returns a row beyond its reach early, never late', () => {
   const wheel = new ExpiryWheel({ capacity: 2, tick: 0 })
   wheel.place(1, REACH * 3)
   assert.equal(wheel.takeDue(REACH - 2), 0)
@@ -53,7 +53,7 @@ test('ExpiryWheel looks at a row beyond its reach early, never late', () => {
   assert.equal(wheel.takeDue(REACH - 1), 0)
 })
 
-test('ExpiryWheel takes rows out of the middle of a bucket', () => {
+test('ExpiryWheel removes rows from the middle of a bucket', () => {
   const wheel = new ExpiryWheel({ capacity: 5, tick: 0 })
   for (const row of [1, 2, 3, 4, 5]) wheel.place(row, 9)
   wheel.remove(3)

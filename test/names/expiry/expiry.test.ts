@@ -1,4 +1,4 @@
-// Live, grace, connected, gone (docs/spec/semantics 5), on a clock that stands still unless told.
+// Live, grace, connected, gone (docs/spec/semantics 5), on a clock that only the test moves.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ function wait(node: Node, seconds: number): void {
   node.core.committer.commit()
 }
 
-test('Expiry lets an entry be live to the end of its TTL, then in grace, then gone', () => {
+test('Expiry keeps an entry live until the end of its TTL, then in grace, then removes it', () => {
   const node = mkNode()
   node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1'], TTL)
   const states: string[] = []
@@ -46,7 +46,7 @@ test('Expiry lets an entry be live to the end of its TTL, then in grace, then go
   assert.deepEqual(node.differences(), [])
 })
 
-test('Expiry keeps what a connection of the same endpoint uses, and only that', () => {
+test('Expiry keeps entries that a connection of the same endpoint uses, and no others', () => {
   const node = mkNode()
   node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1', '192.0.2.2', '2001:db8::1'], TTL)
   node.learn(idOf(node, 'b'), 'x.y', ['192.0.2.1'], TTL)
@@ -67,13 +67,13 @@ test('Expiry keeps what a connection of the same endpoint uses, and only that', 
   assert.equal(node.core.expiry.kept, 2)
   connections.length = 0
   wait(node, 4)
-  assert.equal(stateOf(node, 'a', '192.0.2.1'), 'connected', 'looked at again after 5 s')
+  assert.equal(stateOf(node, 'a', '192.0.2.1'), 'connected', 'read again after 5 s')
   wait(node, 1)
   assert.equal(stateOf(node, 'a', '192.0.2.1'), 'gone')
   assert.deepEqual(node.differences(), [])
 })
 
-test('Expiry tells who connects to an address when the TTL of its name is over, and of nobody else', () => {
+test('Expiry reports connections to an address when the TTL of its name is over, and no others', () => {
   const node = mkNode()
   const a = idOf(node, 'a')
   const told: string[] = []
@@ -87,7 +87,7 @@ test('Expiry tells who connects to an address when the TTL of its name is over, 
   node.learn(a, 'other.y', ['192.0.2.9'], 0)
   open('192.0.2.9')
   wait(node, GRACE + 1)
-  assert.deepEqual(told, [], 'it may have begun in time: there was no look before')
+  assert.deepEqual(told, [], 'it can have begun in time: there was no look before')
   node.learn(a, 'in-time.y', ['192.0.2.1'], TTL)
   node.learn(a, 'late.y', ['192.0.2.2'], TTL)
   open('192.0.2.1')
@@ -99,37 +99,37 @@ test('Expiry tells who connects to an address when the TTL of its name is over, 
   assert.equal(expiry.expiredUses, 1)
 })
 
-test('Expiry lets what has no connection go in its time, however small limits.pairs is', () => {
+test('Expiry removes entries without a connection in time, however small limits.pairs is', () => {
   const node = mkNode(2)
   const [a, b] = [idOf(node, 'a'), idOf(node, 'b')]
   node.learn(a, 'x.y', ['192.0.2.1', '192.0.2.2'], TTL)
   const connections = ([a, b] as const).flatMap((endpoint) =>
     ['192.0.2.1', '192.0.2.2'].map((peer) => ({ endpoint, peer: prefixOf(peer) })),
   )
-  // All but the last: of b, which has no names, two connections to addresses that a has.
+  // All but the last connection. Endpoint b, which has no names, has two connections to addresses of a.
   node.recorder.connections.push(...connections.slice(2), ...connections.slice(0, 1))
   wait(node, TTL + GRACE + 1)
   assert.equal(stateOf(node, 'a', '192.0.2.1'), 'connected')
   assert.equal(stateOf(node, 'a', '192.0.2.2'), 'gone', 'three connections, two entries')
 })
 
-test('Expiry lets the answer win: an entry revived at any moment of a pass stays', () => {
+test('Expiry lets the answer win: an entry that is renewed at any moment of a pass stays', () => {
   for (let moment = 0; moment < 12; moment++) {
     const node = mkNode()
     node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1', '192.0.2.2'], TTL)
     node.clock.advance((TTL + GRACE + 1) * 1000)
-    // A budget of nothing: one small piece of work a step.
+    // A budget of zero: one small piece of work for each step.
     for (let i = 0; i < moment; i++) node.core.expiry.step(0)
     node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1'], TTL)
     for (let i = 0; i < 20; i++) node.core.expiry.step(0)
     node.core.committer.commit()
-    assert.equal(stateOf(node, 'a', '192.0.2.1'), 'live', `revived at moment ${moment}`)
+    assert.equal(stateOf(node, 'a', '192.0.2.1'), 'live', `renewed at moment ${moment}`)
     assert.equal(stateOf(node, 'a', '192.0.2.2'), 'gone', `at moment ${moment}`)
     assert.deepEqual(node.differences(), [])
   }
 })
 
-test('Expiry keeps an address that another name or endpoint still holds', () => {
+test('Expiry keeps an address that another name or endpoint has', () => {
   const node = mkNode()
   node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1'], TTL)
   node.learn(idOf(node, 'b'), 'x.y', ['192.0.2.1'], TTL * 10)
@@ -140,7 +140,7 @@ test('Expiry keeps an address that another name or endpoint still holds', () => 
   assert.equal(node.verdict('a', '192.0.2.1'), 'allow', "the fact is the node's")
 })
 
-test('Expiry works in bounded steps and leaves the event loop in between', () => {
+test('Expiry works in bounded steps and returns to the event loop between them', () => {
   const node = new Node({ graceSeconds: GRACE, pairs: 3000 })
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1'])])
   const addresses = Array.from({ length: 2000 }, (_, i) => `198.18.${i >> 8}.${i & 255}`)

@@ -10,7 +10,7 @@ function mkNode(): Node {
   return node
 }
 
-test('Relabel gives known names the labels of a selector that comes and takes them when it goes', () => {
+test('Relabel gives known names the labels of a new selector, and removes those of a removed one', () => {
   const node = mkNode()
   const { relabel, selectors, selectorLabels } = node.core
   const { selector } = selectors.acquire({ kind: 'fqdn', pattern: patternOf('n1*.x') })
@@ -33,7 +33,7 @@ test('Relabel gives known names the labels of a selector that comes and takes th
   assert.deepEqual([...node.recorder.prefixes.keys()], ['10.0.0.1/32'])
 })
 
-test('Relabel begins again when selectors change while it works', () => {
+test('Relabel starts again when selectors change during its work', () => {
   const node = mkNode()
   const { relabel, selectors, selectorLabels } = node.core
   const add = (text: string): void => {
@@ -48,7 +48,7 @@ test('Relabel begins again when selectors change while it works', () => {
   assert.ok(node.labelsOf('192.0.2.2').includes('fqdn:n2.x'))
 })
 
-test('Relabel leaves it to an answer to bring its own name up to date at once', () => {
+test('Relabel leaves a name to an answer, which updates it at once', () => {
   const node = mkNode()
   node.policies.setPolicies(
     mkPolicies('egress: [ { toFQDNs: [ { matchName: n7.x } ] } ]'),
@@ -56,7 +56,7 @@ test('Relabel leaves it to an answer to bring its own name up to date at once', 
   )
   node.learn(node.endpoint('a').id, 'n7.x', ['203.0.113.7'])
   assert.ok(node.labelsOf('203.0.113.7').includes('fqdn:n7.x'), 'before any relabelling')
-  assert.deepEqual(node.labelsOf('192.0.2.7'), [], 'its other addresses follow with the pass')
+  assert.deepEqual(node.labelsOf('192.0.2.7'), [], 'its other addresses follow in the pass')
   node.settle()
   assert.ok(node.labelsOf('192.0.2.7').includes('fqdn:n7.x'))
 })

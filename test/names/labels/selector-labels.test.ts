@@ -1,4 +1,4 @@
-// What selectors in force give to names, and which of them a name that was asked has had.
+// The labels that selectors in force give to names, and those that an asked name has had.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ import { mkPattern } from '../../support/models/pattern-index.ts'
 import { Random } from '../../support/models/random.ts'
 import { runsOf } from '../../support/properties.ts'
 
-test('SelectorLabels has seen what a name matched since the selector came into force, and nothing from before', () => {
+test('SelectorLabels has seen what a name matched since the selector came into force, and nothing before', () => {
   const labelSets = new LabelSets()
   const cache = new SelectorCache({ labelSets })
   const labels = new SelectorLabels({ labelSets, patterns: new NamePatterns() })
@@ -32,7 +32,7 @@ test('SelectorLabels has seen what a name matched since the selector came into f
   labels.drop(exact)
   assert.deepEqual(seen(), [true, false])
   labels.ensure(exact)
-  assert.deepEqual(seen(), [true, false], 'the same label set as before, and nobody asked since')
+  assert.deepEqual(seen(), [true, false], 'the same label set as before, and no question since')
   ask()
   assert.deepEqual(seen(), [true, true])
 })
@@ -40,7 +40,7 @@ test('SelectorLabels has seen what a name matched since the selector came into f
 const PATTERNS = ['a.x', '*.x', '**.x', 'a*.x', 'b.x', '*.y'].map(mkPattern)
 const NAMES = ['a.x', 'b.x', 'ab.x', 'a.b.x', 'a.y', 'z'].map(wireName)
 
-test('SelectorLabels.labelsOfKey is what the selectors in force say, however old what its name had when it was asked', () => {
+test('SelectorLabels.labelsOfKey returns the labels of the selectors in force, however old the labels of the name are', () => {
   const random = new Random(38)
   const labelSets = new LabelSets()
   const cache = new SelectorCache({ labelSets })
@@ -61,7 +61,7 @@ test('SelectorLabels.labelsOfKey is what the selectors in force say, however old
       }
       labelSets.collect()
     }
-    // Permissions hold the same patterns, which changes no labels.
+    // Patterns of DNS rules are the same, and change no labels.
     if (random.oneIn(8)) {
       if (permitted.delete(pattern)) patterns.release(pattern)
       else {

@@ -1,4 +1,4 @@
-// The ledger, by what whoever reads the records back would know.
+// The ledger, compared with what a reader of the records would know.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { Random } from '../../support/models/random.ts'
 
 const ROWS = 12
 
-/** A table of entries, its ledger, and the records written. */
+/** A table of entries, its ledger, and the written records. */
 class Book {
   readonly ledger = new EntryLedger({ capacity: ROWS })
   readonly live = new Map<number, { version: number; until: number }>()
@@ -35,7 +35,7 @@ class Book {
     assert.deepEqual(new Set(this.records.keys()), new Set(this.live.keys()))
     for (const [row, { version, until }] of this.live) {
       const record = this.records.get(row)
-      assert.equal(record?.version, version, 'the record is of this entry')
+      assert.equal(record?.version, version, 'the record is about this entry')
       const length = Math.max(0, until - this.now)
       assert.ok(record.until >= until, 'never shorter than the entry lives')
       assert.ok(record.until <= until + length / 16 + 60, 'and not much longer')
@@ -43,7 +43,7 @@ class Book {
   }
 }
 
-test('EntryLedger leaves records that cover every entry there is, and none that is gone', () => {
+test('EntryLedger writes records that cover every entry, and no removed one', () => {
   const random = new Random(11)
   const book = new Book()
   for (let step = 0; step < runsOf(30_000); step++) {
@@ -70,7 +70,7 @@ test('EntryLedger leaves records that cover every entry there is, and none that 
   }
 })
 
-test('EntryLedger asks for no record as long as the one before covers the entry', () => {
+test('EntryLedger needs no record while the one before covers the entry', () => {
   const book = new Book()
   book.live.set(1, { version: 1, until: book.now + 320 })
   book.ledger.changed(1)
@@ -81,13 +81,13 @@ test('EntryLedger asks for no record as long as the one before covers the entry'
     book.ledger.prolonged(1, book.now + 320)
     book.write()
   }
-  assert.equal(book.written, 1, 'a sixteenth of 320 s and one more')
+  assert.equal(book.written, 1, 'after a sixteenth of 320 s, one more')
   book.now++
   book.ledger.prolonged(1, book.now + 320)
   assert.equal(book.ledger.waiting, 1)
 })
 
-test('EntryLedger knows of entries that an image recorded before the journal did', () => {
+test('EntryLedger knows entries that an image recorded before the journal', () => {
   const ledger = new EntryLedger({ capacity: 2 })
   ledger.changed(1)
   ledger.prolonged(1, 50)
@@ -98,7 +98,7 @@ test('EntryLedger knows of entries that an image recorded before the journal did
   ledger.changed(2)
   ledger.removed(2)
   assert.equal(ledger.take(), 2)
-  assert.equal(ledger.due(2, false), 'none', 'nobody has it')
+  assert.equal(ledger.due(2, false), 'none', 'no file has it')
 })
 
 test('EntryLedger gives an image the time that records promised', () => {

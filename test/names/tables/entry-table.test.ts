@@ -1,4 +1,4 @@
-// The lists of the entry table against plain sets, through random additions and removals.
+// The lists of the entry table compared with plain sets, through random additions and removals.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ function listed(next: Int32Array, first: number): readonly number[] {
   return rows.sort((a, b) => a - b)
 }
 
-test('EntryTable lists the entries of each use and of each mapping, whatever came and went', () => {
+test('EntryTable lists the entries of each use and of each mapping, after any changes', () => {
   const random = new Random(7)
   const firstOfMapping = new Int32Array(MAPPINGS + 1)
   const firstOfUse = new Int32Array(ENDPOINTS + 1)
@@ -29,7 +29,7 @@ test('EntryTable lists the entries of each use and of each mapping, whatever cam
     assert.equal(row, known.get(`${mapping} ${endpoint}`) ?? 0)
     if (row === 0) {
       const added = entries.add(mapping, endpoint)
-      // One use an endpoint here.
+      // One use for each endpoint.
       entries.linkToUse(added, endpoint)
       known.set(`${mapping} ${endpoint}`, added)
     } else {
@@ -54,7 +54,7 @@ test('EntryTable lists the entries of each use and of each mapping, whatever cam
   assert.equal(entries.slots.used, known.size)
 })
 
-test('EntryTable.add gives 0 when the table is full, and room when an entry went', () => {
+test('EntryTable.add returns 0 when the table is full, and a row after a removal', () => {
   const entries = new EntryTable({
     capacity: 2,
     firstOfMapping: new Int32Array(3),
@@ -65,6 +65,6 @@ test('EntryTable.add gives 0 when the table is full, and room when an entry went
   assert.equal(entries.add(2, 1), 0)
   entries.remove(entries.find(1, 1))
   assert.equal(entries.find(1, 1), 0)
-  assert.notEqual(entries.find(1, 2), 0, 'found when what stood before it went')
+  assert.notEqual(entries.find(1, 2), 0, 'found after the removal of the row before it')
   assert.notEqual(entries.add(2, 1), 0)
 })

@@ -1,4 +1,4 @@
-// Mappings and uses, which are listed by their name and found by it, against plain sets, through random additions and removals.
+// Mappings and uses, which are listed and found by their name, compared with plain sets, through random additions and removals.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ const NAMES = 8
 const OTHERS = 6
 const CAPACITY = NAMES * OTHERS
 
-/** What both tables can. */
+/** The functions of both tables. */
 interface Listed {
   readonly nextOfName: Int32Array
   find(name: number, other: number): number
@@ -39,7 +39,7 @@ const TABLES: readonly (readonly [name: string, make: (firstOfName: Int32Array) 
 ]
 
 for (const [name, make] of TABLES) {
-  test(`${name} finds and lists the rows of each name, the first of them too, whatever came and went`, () => {
+  test(`${name} finds and lists the rows of each name, and the first of them, after any changes`, () => {
     const random = new Random(11)
     const firstOfName = new Int32Array(NAMES + 1)
     const table = make(firstOfName)

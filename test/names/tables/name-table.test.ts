@@ -1,4 +1,4 @@
-// The row that a key remembers against a fresh look, while names come and go.
+// The row that a key remembers compared with a fresh look, while names are added and removed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { hashedName } from '../../support/hashed-name.ts'
 
 const NAMES = 6
 
-test('NameTable.rowOf says what find says, whatever names came and went since the key was used last', () => {
+test('NameTable.rowOf equals find, whatever names were added and removed since the key was used last', () => {
   const step = fc.record({
     kind: fc.constantFrom('look', 'add', 'remove', 'reuse'),
     name: fc.nat(NAMES - 1),

@@ -1,4 +1,4 @@
-// Which document's word counts for an answer, by the names that its toFQDNs match.
+// Which document decides about an answer, by the names that its toFQDNs match.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -64,7 +64,7 @@ const ROWS: readonly (readonly [
   ],
   ['a shorter grace', [policy(['*.example'], { grace: 0 })], 'b.example', { grace: 0 }],
   [
-    'a document without annotations stands for the configuration',
+    'a document without annotations counts as the configuration',
     [policy(['*.example'], { minTtl: 1 }), policy(['b.example'])],
     'b.example',
     { minTtl: 5 },
@@ -98,7 +98,7 @@ const ROWS: readonly (readonly [
   ],
 ]
 
-test('AnswerRules.read says what documents say about a name, else what the configuration says', () => {
+test('AnswerRules.read uses documents about a name, else the configuration', () => {
   for (const [reason, policies, name, want] of ROWS) {
     for (const list of [policies, policies.toReversed()]) {
       const out: Mutable<AnswerDefaults> = {
@@ -113,7 +113,7 @@ test('AnswerRules.read says what documents say about a name, else what the confi
   }
 })
 
-test('answerRulesOf gives nothing when no document says anything', () => {
+test('answerRulesOf is undefined when no document has annotations', () => {
   assert.equal(answerRulesOf([policy(['a.example'])]), undefined)
   assert.ok(answerRulesOf([policy(['a.example']), policy(['b.example'], { minTtl: 1 })]))
 })

@@ -12,7 +12,7 @@ import { mkPolicies } from '../../support/nodes/node.ts'
 
 const KEY = 'namegate.io/default-egress'
 
-test('defaultEgressOf takes the label of any source before the node’s, and nothing unknown for access', () => {
+test('defaultEgressOf uses the label of any source before the node’s default, and gives no access for an unknown value', () => {
   const rows: readonly (readonly [
     labels: readonly string[],
     node: DefaultEgress,
@@ -21,7 +21,7 @@ test('defaultEgressOf takes the label of any source before the node’s, and not
   ])[] = [
     [[], 'allow-named', 'allow-named', 'no label'],
     [['k8s:app=a', `external:${KEY}=deny`], 'allow', 'deny', 'the label'],
-    [[`k8s:${KEY}=allow`], 'deny', 'allow', 'of another source'],
+    [[`k8s:${KEY}=allow`], 'deny', 'allow', 'the label of another source'],
     [[`k8s:${KEY}=all`], 'allow', 'deny', 'unknown'],
     [[`k8s:${KEY}`], 'allow', 'deny', 'without a value'],
     [[`k8s:${KEY}=allow`, `external:${KEY}=deny`], 'allow', 'deny', 'two that differ'],
@@ -34,12 +34,12 @@ test('defaultEgressOf takes the label of any source before the node’s, and not
   }
 })
 
-test('isDefaultEgress knows the five values', () => {
+test('isDefaultEgress accepts the five values', () => {
   assert.ok(DEFAULT_EGRESS.every(isDefaultEgress))
   assert.deepEqual(['', 'none', 'ALLOW', 'toString'].filter(isDefaultEgress), [])
 })
 
-test('compilePolicies makes of each default egress a level, a selector or nothing, and of none beside default deny', () => {
+test('compilePolicies turns each default egress into a level, a selector or nothing, and drops it beside default deny', () => {
   const soft = 'enableDefaultDeny: { egress: false }\negressDeny: [ { toCIDR: [ 192.0.2.0/24 ] } ]'
   const hard = 'egress: [ { toCIDR: [ 192.0.2.0/24 ] } ]'
   const rows: readonly (readonly [
@@ -66,7 +66,7 @@ test('compilePolicies makes of each default egress a level, a selector or nothin
   }
 })
 
-test('compilePolicies lets DNS rules limit questions under every default that is like a policy', () => {
+test('compilePolicies lets DNS rules limit questions under every default that works as a policy', () => {
   const dns = `enableDefaultDeny: { egress: false }
 egress:
   - toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchName: a.x } ] } } ]`

@@ -1,4 +1,4 @@
-// May this endpoint ask this name (docs/spec/semantics 2 "DNS"), in explicit mode: one row for each sentence.
+// Can this endpoint ask this name (docs/spec/semantics 2 "DNS"), in explicit mode: one row for each sentence.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -128,7 +128,7 @@ test('compileDnsRules unites the patterns of several policies', () => {
   assert.deepEqual(decide(mkPolicies(`egress: [ { ${DNS} } ]`, other)), ['*.x', 'a.y'])
 })
 
-test('compileDnsRules with without-rules deny: only rules that say so permit asking', () => {
+test('compileDnsRules with without-rules deny: only rules that name the port allow asking', () => {
   const rows: readonly (readonly [spec: string | undefined, expected: Expected, reason: string])[] =
     [
       [undefined, 'no-name', 'no policy at all'],
@@ -156,8 +156,8 @@ const BY_PROTOCOL: readonly (readonly [
   overTcp: Expected,
   reason: string,
 ])[] = [
-  [`egress: [ { ${UDP_ONLY} } ]`, ['*.x'], [], 'an entry for UDP permits nothing over TCP'],
-  [`egress: [ { ${TCP_ONLY} } ]`, [], ['*.x'], 'an entry for TCP permits nothing over UDP'],
+  [`egress: [ { ${UDP_ONLY} } ]`, ['*.x'], [], 'an entry for UDP allows nothing over TCP'],
+  [`egress: [ { ${TCP_ONLY} } ]`, [], ['*.x'], 'an entry for TCP allows nothing over UDP'],
   [`egress: [ { ${over(', protocol: ANY', X)} } ]`, ['*.x'], ['*.x'], 'ANY is both'],
   [`egress: [ { ${over('', X)} } ]`, ['*.x'], ['*.x'], 'no protocol is both'],
   [
@@ -170,25 +170,25 @@ const BY_PROTOCOL: readonly (readonly [
     `egress: [ { ${UDP_ONLY} }, { ${over(', protocol: TCP', '')} } ]`,
     ['*.x'],
     'every-name',
-    'a rule without rules.dns is for its protocol too',
+    'a rule without rules.dns applies to its protocol',
   ],
   [
     `egress: [ { ${UDP_ONLY} }, { toCIDR: [ 10.0.0.0/8 ], ${over(', protocol: TCP', '')} } ]`,
     ['*.x'],
     'every-name',
-    'so is one that counts because it names the port',
+    'the same for one that counts because it names the port',
   ],
   [
     `egress: [ { ${over('', X)} } ]\negressDeny: [ { ${over(', protocol: TCP', '')} } ]`,
     ['*.x'],
     'no-name',
-    'a deny rule is for its protocol too',
+    'a deny rule applies to its protocol',
   ],
   [
     `egress: [ { ${UDP_ONLY} }, { toEntities: [ world ] } ]`,
     'every-name',
     'every-name',
-    'a rule without ports is for every protocol',
+    'a rule without ports applies to every protocol',
   ],
 ]
 
@@ -200,7 +200,7 @@ for (const [spec, overUdp, overTcp, reason] of BY_PROTOCOL) {
   })
 }
 
-test('compileDnsRules with without-rules deny: only a rule for the protocol permits asking over it', () => {
+test('compileDnsRules with without-rules deny: only a rule for the protocol allows asking over it', () => {
   const policies = mkPolicies(`egress: [ { ${over(', protocol: TCP', '')} } ]`)
   const decided = BOTH.map((protocol) => decide(policies, 'deny', protocol))
   assert.deepEqual(decided, ['no-name', 'every-name'])

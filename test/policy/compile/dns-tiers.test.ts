@@ -1,4 +1,4 @@
-// What ClusterNetworkPolicies mean for questions (docs/spec/semantics 2 "Tiers"): of the configured servers, and of one that the client chose.
+// ClusterNetworkPolicies and questions (docs/spec/semantics 2 "Tiers"): to the configured servers, and to one that the client chose.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ const plain = (spec: string): Policy => mkPolicies(`endpointSelector: {}\n${spec
 const OPEN = `${PLAIN}\nenableDefaultDeny: { egress: false }`
 
 type Answer = string | readonly string[]
-/** `pool`: of the configured servers. `server`: of a pod that the client chose. */
+/** `pool`: questions to the configured servers. `server`: questions to a pod that the client chose. */
 type Row = readonly [policies: readonly Policy[], pool: Answer, server: Answer, reason: string]
 
 const ROWS: readonly Row[] = [
@@ -47,13 +47,13 @@ const ROWS: readonly Row[] = [
     [admin(NAMES), plain(PLAIN)],
     ['*.x', '**.y.z'],
     ['*.x', '**.y.z'],
-    'domainNames permit more names',
+    'domainNames allow more names',
   ],
   [
     [admin('action: Deny, to: [{ namespaces: {} }]'), plain(PLAIN)],
     ['*.x'],
     'not-admitted',
-    'Deny has no names; it refuses the server alone',
+    'Deny has no names; it refuses only the server',
   ],
   [
     [admin(`action: Accept, ${SERVER}`), plain(PLAIN)],

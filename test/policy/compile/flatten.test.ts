@@ -15,12 +15,12 @@ function cover(action: Action, protocol: number, low: number, high: number, orig
   return { action, range: { protocol, low, high }, origin }
 }
 
-/** `6 443/16 allow` and the like, as a longest-match table holds it. */
+/** `6 443/16 allow` and the like, as in a longest-match table. */
 function textOf({ protocol, port, portBits, action, origins }: FlatEntry): string {
   return `${protocol} ${port}/${portBits} ${action} by ${origins.join('+')}`
 }
 
-/** What a longest-match table answers. */
+/** The result of a longest-match table. */
 function lookup(
   entries: readonly FlatEntry[],
   protocol: number,
@@ -36,7 +36,7 @@ function lookup(
   return own[0] ?? entries.find((entry) => entry.protocol === ANY_PROTOCOL)
 }
 
-/** The rule itself: deny, else allow, else audit, of all that cover the port; and whether audited rules deny it besides. */
+/** The naive rule: deny, else allow, else audit, of all entries that cover the port; and if audited rules deny it, too. */
 function naive(
   coverages: readonly Coverage[],
   protocol: number,
@@ -58,7 +58,7 @@ const ROWS: readonly (readonly [
   entries: readonly string[],
   reason: string,
 ])[] = [
-  [[], [], 'nothing said'],
+  [[], [], 'no entry'],
   [[{ action: 'allow', range: EVERYTHING, origin: 3 }], ['0 0/0 allow by 3'], 'everything'],
   [[cover('allow', TCP, 443, 443)], ['6 443/16 allow by 1'], 'one port'],
   [[cover('allow', TCP, 0, 65_535)], ['6 0/0 allow by 1'], 'every port of a protocol'],
@@ -81,7 +81,7 @@ const ROWS: readonly (readonly [
   [
     [cover('allow', TCP, 443, 443, 2), cover('allow', TCP, 443, 443, 1)],
     ['6 443/16 allow by 1+2'],
-    'equal entries remember every rule',
+    'equal entries keep every rule',
   ],
   [
     [cover('audit', ANY_PROTOCOL, 0, 65_535, 0), cover('allow', UDP, 53, 53)],
@@ -96,7 +96,7 @@ const ROWS: readonly (readonly [
   [
     [cover('allow', TCP, 8, 15), cover('audit-deny', TCP, 12, 31, 2)],
     ['6 8/14 allow by 1', '6 12/14 audit-pass by 2', '6 16/12 audit-deny by 2'],
-    'what an audited rule denies of an allow passes and is reported by it; beyond the allow it lets nothing pass',
+    'what an audited rule denies of an allow passes and is reported; beyond the allow nothing passes',
   ],
   [
     [cover('audit-deny', ANY_PROTOCOL, 0, 65_535), cover('deny', TCP, 25, 25, 2)],

@@ -1,4 +1,4 @@
-// What may be asked of which server, where the client chooses it: a server's address and port in, the patterns out.
+// What can be asked of which server when the client chooses it: from a server's address and port to patterns.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ import {
 
 const TEXTS = { [MAY_ASK]: 'yes', [NAME_DENIED]: 'name', [SERVER_DENIED]: 'server' }
 
-/** An endpoint `pod` under those policies, on a node of its own; the DNS of the cluster is an endpoint, too. */
+/** An endpoint `pod` under these policies, on its own node. The cluster's DNS is an endpoint, too. */
 function mkNode(options: NodeOptions, ...specs: readonly string[]): Node {
   const node = new Node({ nodeAddresses: ['192.0.2.1'], ...options })
   node.setEndpoints([
@@ -70,7 +70,7 @@ const ROWS: readonly Row[] = [
       ['1.1.1.1', 'a.x', 'server'],
       ['2001:db8::1', 'a.x', 'server'],
     ],
-    'a rule with DNS rules admits the servers of its peers, and permits its names there',
+    'a rule with DNS rules admits the servers of its peers, and allows its names there',
   ],
   [
     `egress: [ { ${DNS} } ]`,
@@ -152,15 +152,20 @@ for (const [spec, expected, reason] of ROWS) {
   })
 }
 
-test('serverRulesOf goes by the default of an endpoint that no policy selects', () => {
+test('serverRulesOf uses the default of an endpoint that no policy selects', () => {
   const rows: readonly (readonly [NodeOptions, server: string, verdict: string, reason: string])[] =
     [
       [{ defaultEgress: 'allow' }, '9.9.9.9', 'yes', 'everything is open'],
       [{ defaultEgress: 'audit' }, '9.9.9.9', 'yes', 'everything passes'],
-      [{ defaultEgress: 'deny' }, '9.9.9.9', 'server', 'nothing is'],
+      [{ defaultEgress: 'deny' }, '9.9.9.9', 'server', 'nothing is open'],
       [{ defaultEgress: 'allow-known' }, '9.9.9.9', 'server', 'not known'],
       [{ defaultEgress: 'allow-known' }, '10.0.1.53', 'yes', 'a known endpoint'],
-      [{ defaultEgress: 'allow-named' }, '9.9.9.9', 'yes', 'asking is how addresses are named'],
+      [
+        { defaultEgress: 'allow-named' },
+        '9.9.9.9',
+        'yes',
+        'a question gives addresses their names',
+      ],
       [{ withoutDnsRules: 'deny' }, '9.9.9.9', 'name', 'no rule permits a name'],
     ]
   for (const [options, server, verdict, reason] of rows) {
@@ -168,7 +173,7 @@ test('serverRulesOf goes by the default of an endpoint that no policy selects', 
   }
 })
 
-test('DnsVerdicts.judgeAt follows a change of policy, of ports and of what an address is', () => {
+test("DnsVerdicts.judgeAt follows changes of policy, of ports and of an address's class", () => {
   const node = mkNode({}, `egress: [ { ${QUAD9}, ${DNS} } ]`)
   assert.equal(ask(node, '9.9.9.9', 'a.x'), 'yes')
   assert.equal(ask(node, '9.9.9.9', 'a.x', 54), 'server')
@@ -179,10 +184,10 @@ test('DnsVerdicts.judgeAt follows a change of policy, of ports and of what an ad
     mkEndpoint('dns', ['9.9.9.9'], ['k8s:app=dns']),
   ])
   assert.equal(ask(node, '9.9.9.9', 'a.x'), 'yes', 'now an endpoint')
-  assert.equal(ask(node, '10.0.1.53', 'a.x'), 'server', 'no longer one')
+  assert.equal(ask(node, '10.0.1.53', 'a.x'), 'server', 'no endpoint any more')
 })
 
-test('DnsVerdicts.judgeAt forgets kinds of servers beyond a bound and stays right', () => {
+test('DnsVerdicts.judgeAt drops kinds of servers beyond a bound, and stays right', () => {
   const ports = Array.from({ length: 100 }, (_, i) => `{ port: "${1000 + i}" }`).join(', ')
   const rules = 'rules: { dns: [ { matchPattern: "*.x" } ] }'
   const node = mkNode({}, `egress: [ { toPorts: [ { ports: [ ${ports} ], ${rules} } ] } ]`)
@@ -195,7 +200,7 @@ test('DnsVerdicts.judgeAt forgets kinds of servers beyond a bound and stays righ
   }
 })
 
-// What Cilium's proxy decides by endpoint, server, port, protocol and name together. Its servers 1 to 4 are 198.18.0.1 to .4.
+// Cilium's proxy decides by endpoint, server, port, protocol and name. Its servers 1 to 4 are 198.18.0.1 to .4.
 
 const dnsRule = (server: string, port: number, protocol: string, ...names: readonly string[]) => {
   const dns = names.map(
@@ -236,22 +241,22 @@ const CASES: readonly (readonly [
   reason: string,
 ])[] = [
   ['1', 1, 53, UDP, 'www.ubuntu.com', 'yes', '1: permitted'],
-  ['1', 1, 53, TCP, 'www.ubuntu.com', 'name', '2: TCP permits sub.ubuntu.com alone'],
+  ['1', 1, 53, TCP, 'www.ubuntu.com', 'name', '2: TCP allows only sub.ubuntu.com'],
   ['1', 1, 53, TCP, 'sub.ubuntu.com', 'yes', '3: permitted over TCP'],
   ['1', 1, 53, UDP, 'sub.ubuntu.com', 'yes', '4: permitted over UDP'],
-  ['1', 1, 54, UDP, 'cilium.io', 'name', '5: port 54 permits example.com alone'],
+  ['1', 1, 54, UDP, 'cilium.io', 'name', '5: port 54 allows only example.com'],
   ['1', 2, 53, UDP, 'cilium.io', 'yes', '6: permitted'],
-  ['1', 2, 53, UDP, 'aws.amazon.com', 'name', '7: server 2 permits cilium.io alone'],
+  ['1', 2, 53, UDP, 'aws.amazon.com', 'name', '7: server 2 allows only cilium.io'],
   ['1', 1, 54, UDP, 'example.com', 'yes', '8: permitted of any server'],
-  ['2', 1, 53, UDP, 'cilium.io', 'server', '9: no policy is for endpoint 2'],
+  ['2', 1, 53, UDP, 'cilium.io', 'server', '9: no policy selects endpoint 2'],
   ['3', 1, 53, UDP, 'example.com', 'yes', '10: permitted'],
   ['3', 1, 53, UDP, 'aws.amazon.com', 'name', '11: not a name of server 1'],
   ['3', 1, 54, UDP, 'example.com', 'server', '12: not a port of server 1'],
   ['3', 2, 53, UDP, 'example.com', 'server', '13: not a server'],
-  ['3', 3, 53, UDP, 'example.com', 'yes', '14: server 3 permits every name over UDP'],
+  ['3', 3, 53, UDP, 'example.com', 'yes', '14: server 3 allows every name over UDP'],
   ['3', 3, 53, TCP, 'example.com', 'yes', '15: permitted over TCP'],
-  ['3', 3, 53, TCP, 'amazon.com', 'name', '16: TCP permits example.com alone'],
-  ['3', 4, 53, TCP, 'example.com', 'server', '17: server 4 is for UDP alone'],
+  ['3', 3, 53, TCP, 'amazon.com', 'name', '16: TCP allows only example.com'],
+  ['3', 4, 53, TCP, 'example.com', 'server', '17: server 4 is only for UDP'],
   ['3', 4, 53, UDP, 'example.com', 'yes', '18: a rule without rules.dns'],
 ]
 

@@ -1,5 +1,5 @@
-// The tiers of ClusterNetworkPolicies: what `evaluate` decides, when rules are complete, and that the three answers of a datapath come to what
-// the text of the API says. Policies without tiers compile to the same entries as before there were tiers.
+// The tiers of ClusterNetworkPolicies: what `evaluate` decides, when rules are complete, and that the three answers of a datapath give the
+// verdict of the API's text. Policies without tiers compile to the same entries as before.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -44,7 +44,7 @@ const PORTS = [
   [SCTP, 7],
   [1, 0],
 ] as const
-/** What the datapath makes of the three answers for an identity with the labels of these names. */
+/** The verdict that the datapath makes from the three answers for an identity with the labels of these names. */
 function enforced(
   policies: readonly Policy[],
   egress: DefaultEgress,
@@ -101,7 +101,7 @@ function compare(policies: readonly Policy[], egress: DefaultEgress): void {
 
 const EGRESS = DEFAULT_EGRESS.filter((each) => each !== 'allow-named')
 
-test('FlatRules: the three answers for identities with several labels come to what the API says', () => {
+test("FlatRules: the three answers for identities with several labels give the API's verdict", () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(tierPolicy, tierPolicy, plainPolicy), { maxLength: 5 }),
@@ -165,7 +165,7 @@ const COMPLETE: readonly (readonly [
   ],
 ]
 
-test('compileEntries makes rules complete exactly where a class can contradict an identity', () => {
+test('compileEntries completes rules exactly where a class can contradict an identity', () => {
   for (const [policies, complete, reason] of COMPLETE) {
     const compiled = compileEntries(policies, { defaultEgress: 'allow', originOf: () => 1 })
     assert.equal(compiled.complete, complete, reason)
@@ -173,7 +173,7 @@ test('compileEntries makes rules complete exactly where a class can contradict a
   }
 })
 
-test('compileEntries makes of policies without tiers what it made without tiers', () => {
+test('compileEntries compiles policies without tiers as before', () => {
   const random = new Random(20_261_123)
   for (let i = 0; i < 300; i++) {
     const policies = randomPolicies(random, 1 + random.below(4))
@@ -189,7 +189,7 @@ test('compileEntries makes of policies without tiers what it made without tiers'
   }
 })
 
-test('entities and defaults never tell endpoints and resources apart, on which complete entries rely', () => {
+test('entities and defaults treat endpoints and resources alike, which complete entries need', () => {
   for (const each of [...ENTITIES, 'world-ipv6', 'none'] as const) {
     assert.equal(coversClass(each, ENDPOINT_CLASS), coversClass(each, RESOURCE_CLASS), each)
   }

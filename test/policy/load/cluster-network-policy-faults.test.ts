@@ -178,7 +178,7 @@ const FAULTS: readonly (readonly [why: string, spec: string, fault: string])[] =
 ]
 
 for (const [why, spec, fault] of FAULTS) {
-  test(`loadPolicies refuses of a ClusterNetworkPolicy ${why}`, () => {
+  test(`loadPolicies refuses in a ClusterNetworkPolicy: ${why}`, () => {
     const { policies, faults } = loadPolicies(`${HEADER}spec: { ${spec} }\n`, 'f', {
       cidrMatchesEndpoints: true,
     })

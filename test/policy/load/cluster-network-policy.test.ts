@@ -1,4 +1,4 @@
-// What the loader makes of ClusterNetworkPolicies, and what it refuses, as their API defines them.
+// How the loader reads ClusterNetworkPolicies, and what it refuses, as their API defines them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -70,7 +70,7 @@ const RULES: readonly (readonly [why: string, rule: string, shown: string])[] = 
 ]
 
 for (const [why, rule, shown] of RULES) {
-  test(`loadPolicies reads of a ClusterNetworkPolicy ${why}`, () => {
+  test(`loadPolicies reads in a ClusterNetworkPolicy: ${why}`, () => {
     const { policies, faults } = load(withRule(rule))
     assert.deepEqual(faults.map(formatFault), [])
     const [policy] = policies
@@ -107,7 +107,7 @@ test('loadPolicies refuses networks unless prefixes select endpoints too', () =>
   assert.match(faults[0]?.message ?? '', /expected policies.cidr-matches-endpoints: true/)
 })
 
-test('loadPolicies leaves out Accept rules with unsupported fields where those are warnings, and no other rules', () => {
+test('loadPolicies leaves out Accept rules with unsupported fields if these are warnings, and no other rules', () => {
   const options: LoadOptions = { unsupportedFields: 'warn' }
   const accept = load(withRule(`{ action: Accept, to: [{ nodes: {} }, ${PEER}] }`), options)
   assert.deepEqual(accept.policies[0]?.rules, [], 'the whole rule matches nothing')
@@ -121,14 +121,14 @@ test('loadPolicies leaves out Accept rules with unsupported fields where those a
   }
 })
 
-test('loadPolicies reads the egress half of a ClusterNetworkPolicy where ingress is ignored', () => {
+test('loadPolicies reads the egress half of a ClusterNetworkPolicy if ingress is ignored', () => {
   const { policies } = load(`${withRule(`{ action: Deny, to: [${PEER}] }`)}, ingress: []`, {
     ingress: 'ignore',
   })
   assert.deepEqual([policies[0]?.halfEnforced, policies[0]?.rules.length], [true, 1])
 })
 
-test('loadPolicies refuses in a ClusterNetworkPolicy what belongs to other kinds', () => {
+test('loadPolicies refuses fields of other kinds in a ClusterNetworkPolicy', () => {
   const spec = 'spec: { tier: Admin, priority: 1, subject: { namespaces: {} } }\n'
   const rows: readonly (readonly [from: string, to: string, fault: RegExp])[] = [
     ['name: p', 'name: p, namespace: x', /found a namespace, expected none/],

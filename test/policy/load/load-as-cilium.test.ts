@@ -1,4 +1,4 @@
-// What Cilium takes with a defined meaning is taken with that meaning, and `policy lint` reports it as `read-as`.
+// What Cilium accepts with a defined meaning has the same meaning here, and `policy lint` reports it as `read-as`.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -98,12 +98,12 @@ for (const [why, spec, rules, note] of RULES) {
     assert.match(notes.join('\n'), note)
     assert.ok(
       lintText(text).some((each) => each.endsWith(' read-as')),
-      'lint mentions it',
+      'lint reports it',
     )
   })
 }
 
-test('loadPolicies reads a selector that names another namespace as one of its own namespace', () => {
+test("loadPolicies reads a selector that names another namespace as one of the policy's own namespace", () => {
   const { policies, notes } = load(
     mkFile(
       '{ endpointSelector: { matchLabels: { app: a, "k8s:io.kubernetes.pod.namespace": other } }, egress: [{}] }',
@@ -120,7 +120,7 @@ test('loadPolicies reads a selector that names another namespace as one of its o
   assert.match(notes.join(), /selects in its own namespace: other is read as prod/)
 })
 
-test('loadPolicies takes metadata.description, which Kubernetes drops', () => {
+test('loadPolicies accepts metadata.description, which Kubernetes drops', () => {
   const text =
     'apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, description: what it is for }\nspec: { endpointSelector: {}, egress: [{}] }\n'
   const { policies, notes } = load(text)
@@ -154,7 +154,7 @@ test('loadPolicies reads a list of rules of the old agent API as clusterwide pol
   ])
 })
 
-test('loadPolicies says where an item of a list of rules is wrong', () => {
+test('loadPolicies reports the place of a wrong item in a list of rules', () => {
   const rows: readonly (readonly [text: string, fault: string])[] = [
     [
       '[{ "egress": [{}] }]',
@@ -180,7 +180,7 @@ test('loadPolicies says where an item of a list of rules is wrong', () => {
   }
 })
 
-/** Field, and an egress rule (or what stands beside it in the spec) that has it. */
+/** A field, and an egress rule (or a part of the spec) that has it. */
 const REFUSED: readonly (readonly [field: string, spec: string])[] = [
   ['ingress', 'egress: [{}], ingress: [{}]'],
   ['ingressDeny', 'egress: [{}], ingressDeny: [{}]'],

@@ -13,7 +13,7 @@ function faultsOf(text: string): readonly string[] {
   return faults.map((fault) => formatFault(fault).replace(/^f:/, ''))
 }
 
-/** Faults of one egress rule, without the place and path that all have in common. */
+/** Faults of one egress rule, without their common place and path. */
 function ruleFaults(rule: string, list = 'egress'): readonly string[] {
   const text = `${HEADER}spec:\n  endpointSelector: {}\n  ${list}:\n    - ${rule}\n`
   return faultsOf(text).map((line) => line.replace(`spec.${list}[0].`, ''))
@@ -29,7 +29,7 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
     'authentication: {}',
     ['7:7: authentication: is not supported: namegate decides by address and port'],
   ],
-  // A rule without peers means any peer: a list that was commented out must not become that.
+  // A rule without peers means any peer. A list that was commented out must not mean that.
   ['toFQDNs:', ['7:7: toFQDNs: found nothing, expected a list; [] selects nothing']],
   ['toPorts: null', ['7:16: toPorts: found nothing, expected a list; [] selects nothing']],
   ['toFqdns: []', ['7:7: unknown field toFqdns; did you mean "toFQDNs"?']],

@@ -16,7 +16,7 @@ function mkPolicies(text: string): readonly Policy[] {
   return policies
 }
 
-/** The one policy of a spec written in flow style. */
+/** The policy of a spec in flow style. */
 function mkPolicy(spec: string): Policy {
   const [policy] = mkPolicies(`${HEADER}spec: { endpointSelector: {}, ${spec} }\n`)
   return policy ?? assert.fail('no policy')
@@ -119,12 +119,12 @@ const RULES: readonly (readonly [why: string, spec: string, rules: readonly stri
     ['deny any ports 25/TCP'],
   ],
   [
-    'a peer field that is there and empty: nothing',
+    'a present and empty peer field: nothing',
     'egress: [{ toCIDR: [] }, { toFQDNs: [], toPorts: [{ ports: [{ port: 1, protocol: TCP }] }] }]',
     ['allow []', 'allow [] ports 1/TCP'],
   ],
   [
-    'an empty peer field beside one that is not',
+    'an empty peer field beside another one',
     'egress: [{ toCIDR: [], toFQDNs: [{ matchName: a.io }] }]',
     ['allow [a.io]'],
   ],
@@ -143,11 +143,11 @@ for (const [why, spec, rules] of RULES) {
 const DEFAULT_DENY: readonly (readonly [spec: string, expected: boolean, why: string])[] = [
   ['egress: [{}]', true, 'it has egress'],
   ['egressDeny: [{ toEntities: [world] }]', true, 'it has egressDeny'],
-  ['egress: [{}], enableDefaultDeny: { egress: false }', false, 'it says false'],
-  ['egressDeny: [{}], enableDefaultDeny: { egress: false }', false, 'it says false'],
-  ['enableDefaultDeny: { egress: true }', true, 'it says true, without rules'],
-  ['egress: [{}], enableDefaultDeny: { ingress: false }', true, 'it says nothing of egress'],
-  ['egress: [{}], enableDefaultDeny: {}', true, 'it says nothing'],
+  ['egress: [{}], enableDefaultDeny: { egress: false }', false, 'the spec sets false'],
+  ['egressDeny: [{}], enableDefaultDeny: { egress: false }', false, 'the spec sets false'],
+  ['enableDefaultDeny: { egress: true }', true, 'the spec sets true, without rules'],
+  ['egress: [{}], enableDefaultDeny: { ingress: false }', true, 'the spec does not mention egress'],
+  ['egress: [{}], enableDefaultDeny: {}', true, 'an empty mapping'],
   ['egress: [], egressDeny: [{}]', true, 'one of two lists has a rule'],
 ]
 
@@ -157,7 +157,7 @@ for (const [spec, expected, why] of DEFAULT_DENY) {
   })
 }
 
-test('loadPolicies reads what annotations say about answers, of every spec of a document', () => {
+test('loadPolicies reads annotations about answers, for every spec of a document', () => {
   const answersOf = (annotations: string): unknown =>
     mkPolicies(
       `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, annotations: {${annotations}} }\n` +
@@ -266,7 +266,7 @@ test('loadPolicies skips empty documents, and refuses a file that has no other',
   }
 })
 
-test('loadPolicies takes a file whole or not at all', () => {
+test('loadPolicies loads a file completely or not at all', () => {
   const good = `${HEADER}spec: { endpointSelector: {}, egress: [{}] }\n`
   const { policies, faults } = loadPolicies(`${good}---\n${good.replace('name: p', 'nam: p')}`, 'p')
   assert.deepEqual([policies.length, faults.length], [0, 2])
@@ -283,7 +283,7 @@ test('loadPolicies finds a policy that is in two files', () => {
   assert.deepEqual(loadPolicies(clusterwide, 'c.yaml', { seen }).faults, [], 'another kind')
 })
 
-test('loadPolicies takes the example of the repository', () => {
+test('loadPolicies loads the example of the repository', () => {
   const file = 'config/policies/example.yaml'
   const { policies, faults } = loadPolicies(readFileSync(file, 'utf8'), file)
   assert.deepEqual(faults.map(formatFault), [])

@@ -30,23 +30,19 @@ function showPorts({ ports, named = [] }: PortRule): string {
 
 const NS = 'k8s:io.kubernetes.pod.namespace'
 const ROWS: readonly (readonly [why: string, rule: string, shown: string])[] = [
-  ['the empty rule, which is everything', '{}', 'all *'],
-  ['an empty to and empty ports, which are everything', '{ to: [], ports: [] }', 'all *'],
+  ['the empty rule: everything', '{}', 'all *'],
+  ['an empty to and empty ports: everything', '{ to: [], ports: [] }', 'all *'],
   [
-    'a podSelector, which is of its own namespace',
+    'a podSelector: of its own namespace',
     '{ to: [{ podSelector: { matchLabels: { app: db } } }] }',
     `{app=db,${NS}=prod} *`,
   ],
   [
-    'a podSelector with a source, which is of that one alone',
+    'a podSelector with a source: only of that source',
     '{ to: [{ podSelector: { matchLabels: { "external:app": db } } }] }',
     `{external:app=db,${NS}=prod} *`,
   ],
-  [
-    'an empty namespaceSelector, which is every namespace',
-    '{ to: [{ namespaceSelector: {} }] }',
-    '{*} *',
-  ],
+  ['an empty namespaceSelector: every namespace', '{ to: [{ namespaceSelector: {} }] }', '{*} *'],
   [
     'a namespace by the label that is its name',
     '{ to: [{ namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: ops } }, podSelector: { matchExpressions: [{ key: tier, operator: NotIn, values: [b, a] }] } }] }',
@@ -70,7 +66,7 @@ const ROWS: readonly (readonly [why: string, rule: string, shown: string])[] = [
 ]
 
 for (const [why, rule, shown] of ROWS) {
-  test(`loadPolicies reads of a NetworkPolicy ${why}`, () => {
+  test(`loadPolicies reads in a NetworkPolicy: ${why}`, () => {
     const { policies, faults } = load(`podSelector: {}, policyTypes: [Egress], egress: [${rule}]`)
     assert.deepEqual(faults.map(formatFault), [])
     const [policy] = policies
@@ -85,7 +81,7 @@ for (const [why, rule, shown] of ROWS) {
   })
 }
 
-test('loadPolicies takes no egress of a NetworkPolicy for default deny only where it says Egress', () => {
+test('loadPolicies reads a NetworkPolicy without egress as default deny only if it lists Egress', () => {
   const { policies } = load('podSelector: {}, policyTypes: [Egress]')
   assert.deepEqual(
     policies.map(({ rules, defaultDeny }) => [rules.length, defaultDeny]),

@@ -21,13 +21,13 @@ import {
 const encoder = new TextEncoder()
 
 function globMatchesText(glob: string, label: string): boolean {
-  // Set between other octets, so that reading outside of either text shows.
+  // The texts lie between other octets, so a read outside of them is noticed.
   const g = Uint8Array.of(0x2a, ...labelOf(glob), 0x2a)
   const l = Uint8Array.of(0x61, ...labelOf(label), 0x61)
   return globMatches(g, 1, l, 1)
 }
 
-/** In wire form. */
+/** A label in wire form. */
 function labelOf(text: string): Uint8Array {
   const octets = encoder.encode(text)
   return Uint8Array.of(octets.length, ...octets)
@@ -69,13 +69,13 @@ test('globMatches equals a regular expression', () => {
   )
 })
 
-test('globMatches takes time by the product of the lengths, not by their power', () => {
-  // Each star of a backtracking matcher would multiply; here the last one alone moves.
+test('globMatches needs time by the product of the lengths, not by a power', () => {
+  // Each star of a backtracking matcher would multiply the time. Here only the last one moves.
   assert.equal(globMatchesText(`${'*a'.repeat(120)}*b`, 'a'.repeat(63)), false)
   assert.equal(globMatchesText(`${'*a'.repeat(30)}*b`, 'a'.repeat(63)), false)
 })
 
-test('anchorsOf gives what stands at the start, at the end, and each run of four octets inside', () => {
+test('anchorsOf returns the literal start, the literal end, and each run of four octets inside', () => {
   const rows: readonly (readonly [glob: string, expected: readonly string[], why: string])[] = [
     ['api-*', ['prefix api-'], 'start'],
     ['*-eu1', ['suffix -eu1'], 'end'],
@@ -84,7 +84,7 @@ test('anchorsOf gives what stands at the start, at the end, and each run of four
     ['abcdef*', ['prefix abcd', 'inner bcde', 'inner cdef'], 'a long start'],
     ['*abcdef', ['suffix cdef', 'inner abcd', 'inner bcde'], 'a long end'],
     ['a*bb*ccc', ['prefix a', 'inner bb', 'suffix ccc'], 'all three'],
-    ['a*a', ['prefix a', 'suffix a'], 'start and end are told apart'],
+    ['a*a', ['prefix a', 'suffix a'], 'start and end differ'],
     ['*', [], 'no literal piece'],
   ]
   for (const [glob, expected, why] of rows) {
@@ -119,7 +119,7 @@ function mkGlobs(globs: readonly string[]): Fixture {
   return { trie, buckets, rows }
 }
 
-/** How many globs each bucket holds that one of the globs could be in. */
+/** The number of globs in each bucket that one of the globs could use. */
 function loads({ buckets, rows }: Fixture): readonly number[] {
   const found = new Map<string, number>()
   for (const glob of rows.keys()) {
@@ -130,7 +130,7 @@ function loads({ buckets, rows }: Fixture): readonly number[] {
   return [...found.values()]
 }
 
-test('GlobBuckets.hang spreads globs by whichever piece they do not share', () => {
+test('GlobBuckets.hang spreads globs by a piece that they do not share', () => {
   const numbers = Array.from({ length: 1_000 }, (_, i) => String(i).padStart(4, '0'))
   const rows: readonly (readonly [form: (n: string) => string, most: number, why: string])[] = [
     [(n) => `${n}-*-eu`, 5, 'ends are shared by all, starts differ'],
@@ -166,11 +166,7 @@ test('GlobBuckets.unhang clears the bit of a kind of anchor with its last bucket
     assert.equal(trie.anchors(ROOT), bits, why)
     const [anchor] = anchorsOf(encoder.encode(glob))
     assert.ok(anchor !== undefined)
-    assert.equal(
-      buckets.globs(ROOT, anchor.kind, anchor.octets),
-      0,
-      `${glob} is not found any more`,
-    )
+    assert.equal(buckets.globs(ROOT, anchor.kind, anchor.octets), 0, `${glob} is no longer found`)
   }
 })
 
@@ -181,7 +177,7 @@ test('GlobBuckets.unhang refuses a glob that is in none of its buckets', () => {
   assert.throws(() => buckets.unhang(ROOT, row), /Invariant broken/)
 })
 
-test('GlobBuckets tells the buckets of one node from those of another', () => {
+test('GlobBuckets keeps the buckets of nodes apart', () => {
   const { buckets } = mkGlobs(['ab*'])
   const [anchor] = anchorsOf(encoder.encode('ab*'))
   assert.ok(anchor !== undefined)

@@ -31,15 +31,15 @@ const SELECTORS: readonly (readonly [
   [{ app: 'store' }, true, 'no source matches the external label too'],
   [{ 'any:app': 'store' }, true, 'any: is the same as no source'],
   [{ 'k8s:app': 'shop' }, true, 'the source and the value fit'],
-  [{ 'k8s:app': 'store' }, false, 'the value is another source’s'],
+  [{ 'k8s:app': 'store' }, false, 'the value belongs to another source'],
   [{ 'other:app': 'shop' }, false, 'no label of this source'],
-  [{ 'k8s.app': 'shop' }, false, 'a dot is no source'],
-  [{ app: 'shop', 'external:app': 'store' }, true, 'both are there'],
+  [{ 'k8s.app': 'shop' }, false, 'a dot does not end a source'],
+  [{ app: 'shop', 'external:app': 'store' }, true, 'both exist'],
   [{ app: 'shop', tier: '1' }, false, 'one is missing'],
   [{ App: 'shop' }, false, 'keys keep their case'],
   [{ app: 'Shop' }, false, 'values keep their case'],
   [{ flag: '' }, true, 'an empty value is a value'],
-  [{ app: '' }, false, 'an empty value is not any value'],
+  [{ app: '' }, false, 'an empty value does not match every value'],
   [{ 'own:a:b': 'c=d' }, true, 'a colon in the key and an equals sign in the value'],
   [{ 'io.kubernetes.pod.namespace': 'prod' }, true, 'the namespace is a label like others'],
 ]
@@ -51,7 +51,7 @@ for (const [labels, expected, why] of SELECTORS) {
   })
 }
 
-test('selectorMatches holds expressions against every source that the key may be of', () => {
+test('selectorMatches applies expressions to every source of the key', () => {
   const rows: readonly (readonly [
     key: string,
     operator: LabelExpression['operator'],
@@ -61,13 +61,13 @@ test('selectorMatches holds expressions against every source that the key may be
   ])[] = [
     ['app', 'In', ['store', 'x'], true, 'one source has one of the values'],
     ['app', 'In', ['x'], false, 'none has'],
-    ['app', 'NotIn', ['store'], false, 'one source speaks against it, another does not'],
-    ['app', 'NotIn', ['x'], true, 'no source speaks against it'],
-    ['tier', 'NotIn', ['x'], true, 'what is not there is not in the list'],
-    ['k8s:app', 'NotIn', ['store'], true, 'the value is another source’s'],
-    ['flag', 'Exists', [], true, 'an empty value is there'],
-    ['tier', 'Exists', [], false, 'not there'],
-    ['tier', 'DoesNotExist', [], true, 'not there'],
+    ['app', 'NotIn', ['store'], false, 'one source has the value, another has not'],
+    ['app', 'NotIn', ['x'], true, 'no source has the value'],
+    ['tier', 'NotIn', ['x'], true, 'a missing label is not in the list'],
+    ['k8s:app', 'NotIn', ['store'], true, 'the value belongs to another source'],
+    ['flag', 'Exists', [], true, 'an empty value exists'],
+    ['tier', 'Exists', [], false, 'missing'],
+    ['tier', 'DoesNotExist', [], true, 'missing'],
     ['flag', 'DoesNotExist', [], false, 'one source has it'],
     ['app', 'DoesNotExist', [], false, 'two have it'],
   ]
@@ -90,7 +90,7 @@ test('policySelects keeps a namespaced policy to its namespace', () => {
       'prod',
       ['k8s:app=shop', 'external:io.kubernetes.pod.namespace=prod'],
       false,
-      'the namespace label of another source says nothing',
+      'the namespace label of another source does not count',
     ],
   ]
   for (const [namespace, labels, expected, why] of rows) {
@@ -105,13 +105,13 @@ test('indexLabels puts an endpoint without namespace into default', () => {
   assert.ok(selectorMatches(selector, indexLabels(['k8s:app=shop'])), 'for a clusterwide selector')
 })
 
-test('splitLabel is undone by formatLabel', () => {
+test('splitLabel reverses formatLabel', () => {
   for (const text of LABELS) assert.equal(formatLabel(splitLabel(text)), text)
   assert.deepEqual(splitLabel('app=x'), { source: 'external', key: 'app', value: 'x' })
   assert.deepEqual(splitLabel('app=k8s:x'), { source: 'external', key: 'app', value: 'k8s:x' })
 })
 
-test('labelKeyFault and labelValueFault refuse what could not be told apart', () => {
+test('labelKeyFault and labelValueFault refuse ambiguous texts', () => {
   for (const key of ['', 'k8s:', 'a b', 'a=b', 'a\nb', ' k8s:a', 'x'.repeat(513)]) {
     assert.notEqual(labelKeyFault(key), undefined, JSON.stringify(key))
   }
@@ -123,7 +123,7 @@ test('labelKeyFault and labelValueFault refuse what could not be told apart', ()
   assert.notEqual(labelValueFault('x'.repeat(513)), undefined)
 })
 
-test('parseLabels takes labels of one line, of any source where none is written', () => {
+test('parseLabels reads labels of one line, of any source if none is written', () => {
   const rows: readonly (readonly [text: string, labels: readonly string[], reason: string])[] = [
     ['', [], 'none'],
     ['app=web', ['external:app=web', 'k8s:app=web'], 'of any source'],
@@ -146,7 +146,7 @@ test('parseLabels takes labels of one line, of any source where none is written'
   }
 })
 
-test('parseLabels says what is no label', () => {
+test('parseLabels reports what is no label', () => {
   for (const text of ['=a', 'a b=c', 'k8s:=x', '/:a=b']) {
     const read = parseLabels(`app=web,${text}`)
     assert.ok(read.kind === 'bad' && read.reason.includes(JSON.stringify(text)), text)

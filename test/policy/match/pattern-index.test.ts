@@ -8,7 +8,7 @@ import { mkWord } from '../../bench/support/selectors.ts'
 import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../../support/models/pattern-index.ts'
 import { Random } from '../../support/models/random.ts'
 
-// docs/spec/semantics 1, the table, and what the grammar above it says.
+// The table of docs/spec/semantics 1, and the sentences of the grammar above it.
 const rows: readonly (readonly [pattern: string, name: string, expected: boolean, why: string])[] =
   [
     ['cilium.io', 'cilium.io', true, 'exact'],
@@ -16,10 +16,10 @@ const rows: readonly (readonly [pattern: string, name: string, expected: boolean
     ['cilium.io', 'a.cilium.io', false, 'exact is not a suffix'],
     ['*.cilium.io', 'www.cilium.io', true, 'one label'],
     ['*.cilium.io', 'cilium.io', false, 'a label is needed'],
-    ['*.cilium.io', 'a.b.cilium.io', false, 'a star holds no dot'],
+    ['*.cilium.io', 'a.b.cilium.io', false, 'a star matches no dot'],
     ['*cilium.io', 'cilium.io', true, 'a star can be empty'],
     ['*cilium.io', 'xcilium.io', true, 'a star inside a label'],
-    ['*cilium.io', 'a.cilium.io', false, 'a star inside a label holds no dot'],
+    ['*cilium.io', 'a.cilium.io', false, 'a star inside a label matches no dot'],
     ['*.ci*.io', 'x.cilium.io', true, 'stars in two labels'],
     ['*.ci*.io', 'x.ci.io', true, 'the second one empty'],
     ['*.ci*.io', 'cilium.io', false, 'the first label is needed'],
@@ -39,13 +39,13 @@ const rows: readonly (readonly [pattern: string, name: string, expected: boolean
     ['a.**.io', 'a.b.io', true, '** elsewhere equals *'],
     ['a.**.io', 'a.b.c.io', false, '** elsewhere is one label'],
     ['*.io', 'a\\046b.io', false, 'a dot inside a label is no octet of the class'],
-    ['**.io', 'a.b\\000.io', false, 'odd octet in a label that nothing looks at'],
+    ['**.io', 'a.b\\000.io', false, 'an odd octet in a label that no literal compares'],
     ['**.io', 'a\\255.b.io', false, 'octet above ASCII'],
     ['a.io', 'a.io', true, 'control of the two rows below'],
     ['a.*', 'a.io', true, 'a star as the last label'],
-    ['*.*', 'io', false, 'two labels, one there'],
+    ['*.*', 'io', false, 'two labels needed, found one'],
     ['*a*.io', 'bab.io', true, 'a piece inside'],
-    ['*aa*.io', 'aaaa.io', true, 'the piece stands there three times and counts once'],
+    ['*aa*.io', 'aaaa.io', true, 'the piece occurs three times and counts once'],
   ]
 
 test('PatternIndex.match decides each row of docs/spec/semantics 1 alone', () => {
@@ -66,7 +66,7 @@ test('PatternIndex.match decides all rows of docs/spec/semantics 1 with every pa
   }
 })
 
-test('PatternIndex.match takes names of the greatest size', () => {
+test('PatternIndex.match accepts names of the greatest size', () => {
   const long = mkName(`${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(61)}`)
   assert.equal(long.length, 255)
   const many = mkName(Array.from({ length: 127 }, () => 'a').join('.'))
@@ -130,7 +130,7 @@ test('PatternIndex.remove refuses what was not added', () => {
   assert.deepEqual(idsOf(index, mkName('a.b')), [0, 2, 3])
 })
 
-/** Two different labels of equal hash; among 500,000 there are some thirty such pairs by chance. */
+/** Two different labels with equal hashes. Among 500,000 labels there are some thirty such pairs. */
 function mkColliding(): readonly [string, string] {
   const seen = new Map<number, string>()
   const random = new Random(1)
@@ -144,7 +144,7 @@ function mkColliding(): readonly [string, string] {
   return assert.fail('no two labels of equal hash')
 }
 
-test('PatternIndex.match tells labels of equal hash apart', () => {
+test('PatternIndex.match keeps labels of equal hash apart', () => {
   const [one, other] = mkColliding()
   const index = mkIndex([`${one}.x`, `a.${one}`, `b.${other}`].map(mkPattern))
   const rows: readonly (readonly [name: string, expected: readonly number[], why: string])[] = [
@@ -162,7 +162,7 @@ test('PatternIndex.match tells labels of equal hash apart', () => {
   assert.deepEqual(idsOf(index, mkName(`b.${other}`)), [2], 'removing one leaves the other')
 })
 
-test('PatternIndex.remove gives all room back to later adds', () => {
+test('PatternIndex.remove frees all room for later adds', () => {
   const index = new PatternIndex()
   const round = (salt: number) =>
     Array.from({ length: 2_000 }, (_, i) =>
@@ -183,7 +183,7 @@ test('PatternIndex.remove gives all room back to later adds', () => {
     fill(round(salt))
     empty(round(salt))
   }
-  // Parts of the table grow by chance of the hash, so a little more is right and ten times would not be.
+  // Parts of the table grow by chance of the hash, so a little more octets are right and ten times as many are not.
   assert.ok(
     index.octets <= octets * 1.25,
     `${index.octets} octets after ten rounds, ${octets} after one`,

@@ -148,12 +148,12 @@ for (const [text, reason, why] of BAD) {
   })
 }
 
-test('parsePattern takes 255 characters and labels longer than any name has', () => {
+test('parsePattern accepts 255 characters and labels longer than any name has', () => {
   assert.ok(!matches(mkPattern('a'.repeat(255)), mkName('a'.repeat(63))))
   assert.ok(matches(mkPattern(`${'*'.repeat(250)}a.io`), mkName('xa.io')), 'a long run of stars')
 })
 
-test('parseMatchName takes no star and is the pattern of the same text otherwise', () => {
+test('parseMatchName accepts no star, and otherwise returns the pattern of the same text', () => {
   assert.deepEqual(parseMatchName('*.a'), {
     kind: 'bad',
     reason: 'found a * in a matchName, expected a plain name (stars belong in matchPattern)',
@@ -182,7 +182,7 @@ test('parsePattern gives a canonical text that parses to itself', () => {
   )
 })
 
-test('parsePattern never throws and says why for any text', () => {
+test('parsePattern never throws and gives a reason for any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.boolean(), (text, allowStar) => {
       const result = parsePattern(text, { allowStar })
@@ -191,7 +191,7 @@ test('parsePattern never throws and says why for any text', () => {
   )
 })
 
-/** The meaning of docs/spec/semantics 1 once more, as a regular expression on text; only for names without odd octets. */
+/** The meaning of docs/spec/semantics 1 as a regular expression on text, for names without odd octets. */
 function secondOpinion(text: string): RegExp {
   const body = text.toLowerCase().replace(/\.$/, '')
   if (/^\*+$/.test(body)) return /^/

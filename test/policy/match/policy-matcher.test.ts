@@ -1,4 +1,4 @@
-// Policies that select whom: as looking at every one of them says, whatever came and went before.
+// Which policies select an endpoint, compared with a look at every policy, after any changes.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -45,7 +45,7 @@ function randomLabels(random: Random): readonly string[] {
   return [...labels]
 }
 
-test('PolicyMatcher selects what looking at every policy selects, in their order, whatever changed before', () => {
+test('PolicyMatcher selects what a look at every policy selects, in their order, after any changes', () => {
   const random = new Random(20_261_121)
   const matcher = new PolicyMatcher()
   let policies: readonly Policy[] = []
@@ -76,7 +76,7 @@ test('PolicyMatcher selects what looking at every policy selects, in their order
   assert.ok(selected > 2000, `${selected} selected`)
 })
 
-test('PolicyMatcher gives the same object while nothing changed that selects the labels, and equal keys to equal policies', () => {
+test('PolicyMatcher returns the same object until a change selects the labels, and equal keys for equal policies', () => {
   const matcher = new PolicyMatcher()
   const [a, b, every] = [
     mkPolicy({ matchLabels: new Map([['app', 'a']]) }),
@@ -87,7 +87,7 @@ test('PolicyMatcher gives the same object while nothing changed that selects the
   const before = matcher.selecting(['k8s:app=a'])
   assert.deepEqual(before.policies, [a, every])
   matcher.set([a, every])
-  assert.equal(matcher.selecting(['k8s:app=a']), before, 'b is nothing to it')
+  assert.equal(matcher.selecting(['k8s:app=a']), before, 'b does not select it')
   const other = matcher.selecting(['k8s:app=a', 'k8s:pod=1'])
   assert.notEqual(other, before)
   assert.equal(other.key, before.key)
