@@ -49,9 +49,9 @@ export type Ability =
   | 'cgroups'
   /** Interfaces of endpoints can be ports of a bridge. */
   | 'bridges'
-  /** Packets are read behind VLAN tags. */
+  /** Packets are read after VLAN tags. */
   | 'tags'
-  /** Fragments are judged one by one. */
+  /** Each fragment is judged alone. */
   | 'fragments'
   /** Every malformed packet is counted, also one that the kernel itself refuses. */
   | 'malformed'

@@ -42,7 +42,7 @@ export class Wire {
     this.#bench.judge(POD, 'to', frame({ source: PEER_4, target: POD_4 }, segment))
   }
 
-  /** A handshake that the peer begins; what the endpoint's SYN-ACK met. */
+  /** A handshake that the peer begins. Returns the verdict on the endpoint's SYN-ACK. */
   accept(): Verdict {
     this.in(SYN)
     const verdict = this.out(SYN | ACK)

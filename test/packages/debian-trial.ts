@@ -154,7 +154,7 @@ async function filesOf(machine: DebianMachine): Promise<readonly string[]> {
   return text.split('\n')
 }
 
-/** Rules, routes, filters and settings of the node. An empty qdisc clsact stays, because another program can use it too. */
+/** Rules, routes, filters and settings of the node. An empty qdisc clsact stays, because another program can use it. */
 function kernelOf(site: PackageSite): readonly string[] {
   const filters = ['ingress', 'egress'].flatMap((side) =>
     outputIn(site.node, 'tc', 'filter', 'show', 'dev', site.pod.interface, side).split('\n'),

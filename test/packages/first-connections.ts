@@ -15,7 +15,7 @@ export interface FirstConnections {
   readonly name: string
   /** HTTP status of the address that no name opened; 000: no connection. */
   readonly address: string
-  /** True if policy is in force: 200, REFUSED and 000. */
+  /** True if policy is in force: the three values are 200, REFUSED and 000. */
   readonly isProtected: boolean
   /** Milliseconds from the call until policy was in force. */
   readonly ms: number

@@ -17,7 +17,7 @@ export interface MkRecord {
   readonly class?: number
   /** Default 300. */
   readonly ttl?: number
-  /** RDATA as octets, or a name in it, with octets in front of and behind it. */
+  /** RDATA as octets, or a name in it, with octets before and after it. */
   readonly data:
     | Uint8Array
     | { readonly name: Name; readonly before?: Uint8Array; readonly after?: Uint8Array }

@@ -67,7 +67,7 @@ function modes(at: FiguresAt): readonly Criterion[] {
   return [atMost('TPROXY: CPU/query, of explicit', ratio, 'x', 1.15), ...nftables(at)]
 }
 
-/** The same work as `dnsmasq --nftset`, and known addresses beside eBPF. */
+/** Compares the same work with `dnsmasq --nftset`, and known addresses with eBPF. */
 function nftables(at: FiguresAt): readonly Criterion[] {
   const ratio = (load: LoadName, key: 'qps' | 'cpu', peer: SubjectName): number =>
     get(at('namegate-nftables', load, 'peak'), key) / get(at(peer, load, 'peak'), key)

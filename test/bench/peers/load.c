@@ -1,10 +1,10 @@
 /* The load generator. One process, one thread, no allocation once it runs.
  *   load MODE ADDRESS PORT KIND FIRST NAMES SOCKETS OUTSTANDING RATE COUNT SECONDS
-  * MODE udp, tcp or tcp-single; KIND k or n (wire.h). RATE 0 is a closed loop: OUTSTANDING queries wait in all, and each
-  * answer lets a new one go. With another RATE, queries are sent at their times, whatever the answers are, and latency
-  * counts from the moment of sending. COUNT 0: ends after SECONDS. An answer counts if id, question and flags are right.
-  * A query without an answer after 2 s is lost. At the end, the program waits for outstanding queries. Prints one line of
-  * JSON: counts, ns, the latency buckets as [lowest ns, count]. Times are CLOCK_MONOTONIC. */
+ * MODE udp, tcp or tcp-single; KIND k or n (wire.h). RATE 0 is a closed loop: OUTSTANDING queries wait in all, and each
+ * answer lets a new one go. With another RATE, queries are sent at their times, with any answers, and latency
+ * counts from the moment of sending. COUNT 0: ends after SECONDS. An answer counts if id, question and flags are right.
+ * A query without an answer after 2 s is lost. At the end, the program waits for outstanding queries. Prints one line of
+ * JSON: counts, ns, the latency buckets as [lowest ns, count]. Times are CLOCK_MONOTONIC. */
 #define _GNU_SOURCE
 #include "load.h"
 #include <arpa/inet.h>

@@ -54,7 +54,7 @@ function isSampling(pid: number): boolean {
   try {
     return readdirSync(folder).some((fd) => readlinkSync(join(folder, fd)).includes('perf_event'))
   } catch {
-    return false // it has just begun, or a descriptor is gone
+    return false // it has just begun, or has closed a descriptor
   }
 }
 

@@ -2,8 +2,8 @@
  *   upstream ADDRESS PORT DELAY_US
  * A records of `k...` names: 198.18.0.0 + digits, TTL 300; of `n...` names: 11.0.0.0 + digits, TTL 1, so that every
  * name has a new address. Other names: NOERROR without records. UDP in batches by one thread,
- * TCP (pipelined, as long as the peer likes) by another. Prints `ready` when both are bound. A delay holds UDP
- * answers only, all equally long, hence in order: a ring of what is due. */
+ * TCP (pipelined, until the peer closes) by another. Prints `ready` when both are bound. A delay holds
+ * only UDP answers, all for the same time and so in order, in a ring. */
 #define _GNU_SOURCE
 #include "wire.h"
 #include <arpa/inet.h>

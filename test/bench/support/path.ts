@@ -161,5 +161,5 @@ function mkPattern(text: string): Pattern {
 }
 
 function unused(): never {
-  throw new Error('Cannot answer over TCP: nothing came that way')
+  throw new Error('Cannot answer over TCP: no query came over TCP')
 }

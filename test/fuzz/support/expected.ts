@@ -68,7 +68,7 @@ export function faultOfLooseReply(
     if (name === undefined || name.next + 4 > reply.length) return 'question'
     at = name.next + 4
     const same = Buffer.compare(reply.subarray(12, at), query.subarray(12, at)) === 0
-    if (!same) return 'question is not as it came'
+    if (!same) return 'question is changed'
   }
   const opt = Buffer.from(reply.subarray(at)).toString('hex')
   const wanted = view.getUint16(10) === 0 ? /^$/ : /^00002904d00000(00|80)000000$/
@@ -109,7 +109,7 @@ export function hasAnswerHeader(message: Uint8Array): boolean {
   return message.length >= 12 && ((message[2] ?? 0) & 0xf8) === 0x80
 }
 
-/** What an accepted message teaches: address -> seconds, clamped; undefined when it is malformed. */
+/** The addresses that an accepted message teaches: address -> seconds, clamped. Undefined if it is malformed. */
 export function taughtBy(
   message: Uint8Array,
   read: ReadQuery,

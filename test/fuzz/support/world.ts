@@ -125,7 +125,7 @@ endpoints: { files: ['${join(folder, 'endpoints.yaml')}'] }
 dns:
   min-ttl: ${MIN_TTL}s
   max-ttl: ${MAX_TTL}s
-  # Nothing is forgotten by itself, so that whatever was taught wrongly is still there at the end.
+  # No entry expires during the run, so that a wrongly taught address is found at its end.
   grace-after-ttl: 1h
   protected-prefixes: [${PROTECTED.map((prefix) => `'${prefix}'`).join(', ')}]
 unknown-clients: { wait: 0s }

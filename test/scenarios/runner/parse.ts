@@ -41,7 +41,10 @@ export function parseScenario(text: string, file: string): Scenario {
   }
   const title = titleOf(lines)
   if (title === '')
-    throw new ScenarioFault({ file, line: 1 }, 'expected a comment that says what is proved')
+    throw new ScenarioFault(
+      { file, line: 1 },
+      'expected a comment that says what the scenario proves',
+    )
   return { title, steps }
 }
 

@@ -13,7 +13,7 @@ export const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
 /** Options of dig. */
 export const TRANSPORTS = ['+notcp', '+tcp'] as const
 
-/** The answer's data, its status when it has none, or `no answer`. */
+/** The answer's data. Without data its status, and without an answer `no answer`. */
 export async function dig(host: Host, server: string, ...more: readonly string[]): Promise<string> {
   const how = ['+tries=1', '+time=2', '+noall', '+comments', '+answer']
   const { stdout } = await host.run('dig', [...how, `@${server}`, ...more, NAME])

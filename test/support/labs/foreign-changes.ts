@@ -91,9 +91,9 @@ const STRUCTURE: readonly (readonly [title: string, script: string])[] = [
   ['a chain added', `add chain ${TABLE} stranger { type filter hook forward priority -299; }`],
   ['a set added', `add set ${TABLE} stranger { type ipv4_addr; }`],
   ['a counter added', `add counter ${TABLE} stranger`],
-  ['the table asleep', `add table ${TABLE} { flags dormant; }`],
-  ['the table gone', `delete table ${TABLE}`],
-  ['the table made anew', `delete table ${TABLE}; add table ${TABLE}`],
+  ['the table dormant', `add table ${TABLE} { flags dormant; }`],
+  ['the table removed', `delete table ${TABLE}`],
+  ['the table made again', `delete table ${TABLE}; add table ${TABLE}`],
 ]
 
 export class ForeignTable {

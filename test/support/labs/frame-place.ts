@@ -156,7 +156,7 @@ export class FramePlace {
     return counts
   }
 
-  /** Far ends into the child's namespace; ways to pods and to the world. */
+  /** Moves the far ends into the child's namespace, and makes routes to pods and to the world. */
   #connect(): void {
     const pid = String(this.#child.pid)
     ip('link', 'set', 'lo', 'up')

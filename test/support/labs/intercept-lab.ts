@@ -1,5 +1,4 @@
 // Interception in a lab: tools that work inside a host, and a host's rules, routing and settings before and after.
-// before and after.
 
 import { spawnSync } from 'node:child_process'
 import type { RunTool } from '../../../src/intercept/tools.ts'

@@ -31,7 +31,7 @@ const BPFFS = '/sys/fs/bpf'
 export interface StartOptions {
   /** Only for tests: the delays of the datapath's writer, and whether answers wait for it (held-daemon.ts). */
   readonly writer?: { readonly stalledMs: readonly number[]; readonly isHeld: boolean }
-  /** Interfaces of the node that must carry the programs before `start` returns; default: every pod's. */
+  /** Interfaces of the node that must have the programs before `start` returns; default: every pod's. */
   readonly attached?: readonly string[]
   /** The program of another version; default: of this one. */
   readonly command?: string

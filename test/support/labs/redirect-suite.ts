@@ -112,7 +112,7 @@ export function redirectSuite(variant: RedirectVariant): void {
       }
       assert.equal(other.count, 0)
       await namegate.kill()
-      // namegate is stopped, so every packet now is a leak.
+      // The daemon is killed, so every packet now is a leak.
       const leaked = await leaks.during(async () => {
         assert.equal(await markedQuery(NOBODY, DNS_4, 'udp'), 'none')
         assert.equal(await markedQuery(NOBODY, DNS_4, 'tcp'), 'none')

@@ -105,7 +105,7 @@ export class SystemdMachine {
     this.#outer?.kill('SIGKILL')
     await this.#outer?.ended(5000)
     this.#first = 0
-    await until('its processes are gone', () => this.#processes() === '')
+    await until('the end of its processes', () => this.#processes() === '')
   }
 
   async run(command: string, args: readonly string[], limitMs = 30_000): Promise<Output> {

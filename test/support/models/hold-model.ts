@@ -114,7 +114,7 @@ export class HoldModel {
   #check(reply: Parameters<typeof checkPromise>[1], to: string, number: number): void {
     const { world } = this
     checkPromise(world, reply, to)
-    const { name } = this.#asked[number - 1] ?? assert.fail('nobody asked')
+    const { name } = this.#asked[number - 1] ?? assert.fail('no such question')
     const key = `${to} ${name}`
     assert.ok(number > (this.#last.get(key) ?? 0), `${key} is answered in order`)
     this.#last.set(key, number)

@@ -1,4 +1,4 @@
-// Compiles and runs test/support/programs/flood.c: a client that asks at a steady rate, whatever the answers are, and a server that is slow
+// Compiles and runs test/support/programs/flood.c: a client that asks at a steady rate, with any answers, and a server that is slow
 // on purpose. It runs in a network namespace of its own, so that only this test changes the kernel's counters.
 
 import { execFileSync } from 'node:child_process'

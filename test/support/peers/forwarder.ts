@@ -38,7 +38,7 @@ export interface ForwarderOptions {
   readonly upstream?: Partial<UpstreamLimits>
   readonly tcp?: Partial<TcpServerLimits>
   readonly udp?: NonNullable<UpstreamOptions['udp']>
-  /** Default: a clock that stands still, so that nothing times out on a busy machine. */
+  /** Default: a clock that does not advance, so that nothing times out on a busy machine. */
   readonly clock?: Clock
   /** Answers every query with this and forwards none. */
   readonly refuseAll?: LocalAnswer

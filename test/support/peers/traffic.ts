@@ -1,5 +1,5 @@
 // Traffic for labs, each kind as a process, and its representation in the test that started it.
-//   node --import tsx traffic.ts echo PORT...                    sends back what it gets, any address
+//   node --import tsx traffic.ts echo PORT...                    sends back all data, on any address
 //   node --import tsx traffic.ts talk ADDRESS PORT               one connection; a line out, its echo in, every 20 ms
 //   node --import tsx traffic.ts echo-udp ADDRESS PORT           sends back datagrams to one address
 //   node --import tsx traffic.ts flow ADDRESS PORT               one UDP socket; a datagram out, its echo in, every 200 ms

@@ -1,8 +1,8 @@
 // A process for kernel tests: the addon's UDP listeners in one mode, both families, on one port. Prints `ready PORT`, then for
 // each query a line `CLIENT asks SERVER PORT on INTERFACE`, and answers REFUSED. Some names change this:
 //   quiet.*      no line
-//   sizeN.*      an answer of N octets, the last of them behind the question
-//   sizeN.*      an answer of N octets, padded after the question
+//   sizeN.*      an answer of N octets, the last of them after the question
+//   counters.*   a line `replies opened N raw N failed N`
 //   udp-listener.ts MODE PORT [ADDRESS]
 
 import { systemClock } from '../../../src/core/clock.ts'

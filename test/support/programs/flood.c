@@ -1,4 +1,4 @@
-/* A client that asks at a steady rate, whatever the answers are, and a server that is slow on purpose.
+/* A client that asks at a steady rate, with any answers, and a server that is slow on purpose.
  *   flood serve ADDRESS PORT DELAY_MS
  *     answers every query with one A record. Names that begin with `s` are answered late by DELAY_MS, with `m` never.
  *     Prints `ready` when bound, and on SIGTERM `{"asked":N}`.

@@ -2,10 +2,10 @@
  *   random-packets print SEED FIRST COUNT         prints the frames, each after its length (u16, the machine's order)
  *   random-packets send INTERFACE SEED FIRST COUNT  puts them on a wire; prints how many the kernel took
  *   random-packets push SEED FIRST COUNT          sends their IP packets by raw sockets, as a local process would
-  *   random-packets watch INTERFACE FLAGS          until SIGTERM; prints leaks and one line of JSON; flags: 1 no DNS leaves unchanged,
-  *                                                 2 the endpoint can send from any address
-  *   random-packets listen PORT                    transparent sockets that read and discard, until it is ended
-  * random-packets.h describes the packets. */
+ *   random-packets watch INTERFACE FLAGS          until SIGTERM; prints leaks and one line of JSON; flags: 1 no DNS leaves unchanged,
+ *                                                 2 the endpoint can send from any address
+ *   random-packets listen PORT                    transparent sockets that read and discard, until it is ended
+ * random-packets.h describes the packets. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

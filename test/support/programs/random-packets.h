@@ -1,4 +1,4 @@
-/* Random packets of one endpoint: packet N of a seed is always the same, whatever was made before it. A third is IPv4. Extension
+/* Random packets of one endpoint: packet N of a seed is always the same, independent of the packets before it. A third is IPv4. Extension
  * headers are in any order, lengths are false, fragments overlap, and the octets in the place of ports are mostly port 53.
  *
  * They go from 10.0.1.5 or fd00::5, rarely from another's address, to an address that is denied, one that is open, one with only
@@ -179,7 +179,7 @@ static int put_ipv4(uint8_t *at, int from, int to, uint64_t index)
 	return size;
 }
 
-/* One extension header; returns its true size, whatever its length field says. */
+/* One extension header; returns its true size, which its length field can hide. */
 static int put_extension(uint8_t *at, uint8_t type, uint8_t next)
 {
 	int units = percent(80) ? 0 : below(4), size = 8 + 8 * units;

@@ -3,9 +3,9 @@
  *   short-flows serve PORT                               accepts TCP connections and closes them, until it is killed
  *   short-flows udp FIRST ADDRESSES PORT BASE COUNT      one datagram a flow
  *   short-flows tcp FIRST ADDRESSES PORT COUNT           connect, then close: every other one by FIN, the rest by RST
-  * A UDP flow is a (source port, address) pair that no other flow of the call has: source ports BASE, BASE+1, ...,
-  * each to ADDRESSES addresses from FIRST on (IPv4 or IPv6). Prints how many flows were sent (udp: handed to the
-  * kernel; tcp: connected). */
+ * A UDP flow is a (source port, address) pair that no other flow of the call has: source ports BASE, BASE+1, ...,
+ * each to ADDRESSES addresses from FIRST on (IPv4 or IPv6). Prints how many flows were sent (udp: handed to the
+ * kernel; tcp: connected). */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Queries over TCP at a steady rate, each once and over a connection of its own. test/support/peers/steady-load.ts
  * compiles and runs it. IPv4 only.
  *   steady-connections ADDRESS PORT RATE SECONDS PREFIX   RATE a second for n<i>.PREFIX.test A, until SIGTERM
-  * Waits up to 7 s for outstanding queries. Prints how many were asked, answered, refused, and lost with a connection
-  * that was refused or closed. Resets a connection that has its answer, so that none waits for its end. */
+ * Waits up to 7 s for outstanding queries. Prints how many were asked, answered, refused, and lost with a connection
+ * that was refused or closed. Resets a connection that has its answer, so that none waits for its end. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,9 +3,9 @@
  *   steady-dns load ADDRESS PORT RATE SECONDS PREFIX [NEW [RETRY-MS]]   RATE queries a second for n<i>.PREFIX.test A, from
  *                                           one socket, until SIGTERM; each NEWth for a name that was never asked for
  *   steady-dns serve ADDRESS PORT RCODE DELAY-MS       answers every query with one address, or with that RCODE
-  * `load` waits up to 7 s for outstanding queries and prints one line of JSON: how many were sent, their results, times
-  * in microseconds, and between which moments (milliseconds of CLOCK_MONOTONIC) it sent queries that took longer than
-  * SLOW_US. A server is stopped or killed from outside. IPv4 only. */
+ * `load` waits up to 7 s for outstanding queries and prints one line of JSON: how many were sent, their results, times
+ * in microseconds, and between which moments (milliseconds of CLOCK_MONOTONIC) it sent queries that took longer than
+ * SLOW_US. A server is stopped or killed from outside. IPv4 only. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

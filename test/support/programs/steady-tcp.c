@@ -3,8 +3,8 @@
  *   steady-tcp load ADDRESS PORT RATE SECONDS PREFIX CONNECTIONS   RATE queries a second in all for n<i>.PREFIX.test A,
  *                                                                  until SIGTERM
  *   steady-tcp serve ADDRESS PORT                                  answers every query with one address
-  * `load` waits up to 7 s for outstanding queries and prints how many were sent, answered, refused, and lost with a
-  * connection that the server closed. */
+ * `load` waits up to 7 s for outstanding queries and prints how many were sent, answered, refused, and lost with a
+ * connection that the server closed. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

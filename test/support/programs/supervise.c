@@ -1,9 +1,9 @@
 /* A minimal supervisor for tests. test/support/peers/supervise.ts compiles and runs it.
  *   supervise notify NAME                   receives notices (sd_notify) at a path or @name; prints one line each, with ' | ' for line ends
-  *   supervise activate SOCKETS COMMAND...   binds udp:ADDRESS:PORT,tcp:ADDRESS:PORT,... (IPv4; transparent with :t at
-  *                                           the end), runs the command with them (LISTEN_FDS), and runs it again with
-  *                                           the same ones after it has ended with 0 or was killed
-  * `activate` prints `started PID` and `ended CODE`. On SIGTERM it ends the command and itself. */
+ *   supervise activate SOCKETS COMMAND...   binds udp:ADDRESS:PORT,tcp:ADDRESS:PORT,... (IPv4; transparent with :t at
+ *                                           the end), runs the command with them (LISTEN_FDS), and runs it again with
+ *                                           the same ones after it has ended with 0 or was killed
+ * `activate` prints `started PID` and `ended CODE`. On SIGTERM it ends the command and itself. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

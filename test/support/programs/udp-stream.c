@@ -3,10 +3,10 @@
  *   udp-stream send RATE SOCKETS ADDRESS PORT KIND [ADDRESS PORT KIND]...
  *   udp-stream receive PORT...
  *
-  * `send` sends RATE datagrams a second in all, in turn to the targets, from SOCKETS sockets for each, until SIGTERM. KIND is
-  * `a` (must arrive) or `f` (must not), with one `f` for every ten `a`. After a pause of the machine, `send` does not catch up,
-  * so that no queue loses a burst. `receive` takes both families on the ports until SIGTERM. Both print `ready`, and one line
-  * of JSON at the end. A datagram is its kind and its number among those of its kind. */
+ * `send` sends RATE datagrams a second in all, in turn to the targets, from SOCKETS sockets for each, until SIGTERM. KIND is
+ * `a` (must arrive) or `f` (must not), with one `f` for every ten `a`. After a pause of the machine, `send` does not catch up,
+ * so that no queue loses a burst. `receive` takes both families on the ports until SIGTERM. Both print `ready`, and one line
+ * of JSON at the end. A datagram is its kind and its number among those of its kind. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>

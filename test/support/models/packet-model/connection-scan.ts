@@ -8,7 +8,7 @@ import { SCTP, UDP } from '../../../../src/core/protocol.ts'
 import type { PeerScan } from '../../../../src/datapath/abilities.ts'
 
 /** Owner of tuples that belong to any endpoint. */
-const NOBODY = 0
+const ANY_OWNER = 0
 
 type VisitPeer = Parameters<PeerScan['next']>[1]
 
@@ -79,7 +79,7 @@ export class ConnectionScan implements PeerScan {
   }
 
   #isPresent({ endpoint, generation }: Connection): boolean {
-    return endpoint !== NOBODY && this.#in.generationOf(endpoint) === generation
+    return endpoint !== ANY_OWNER && this.#in.generationOf(endpoint) === generation
   }
 }
 

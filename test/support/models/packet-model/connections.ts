@@ -22,7 +22,7 @@ export interface Owner {
 }
 
 /** Owner of tuples that belong to any endpoint. */
-const NOBODY: Owner = { id: endpointId(0), generation: generation(0) }
+const ANY_OWNER: Owner = { id: endpointId(0), generation: generation(0) }
 const REPLY_IDLE_MS = 180_000
 const CLOSING_MS = 60_000
 const NEIGHBOUR_MS = 3_600_000
@@ -80,13 +80,13 @@ export class Connections {
       return
     }
     const known = this.#unsettled.get(key)
-    const tuple = keyOf(NOBODY, packet, outbound)
+    const tuple = keyOf(ANY_OWNER, packet, outbound)
     if (known !== undefined) {
       this.#touch(key, known)
-      if (known.began === 'endpoint') this.#begin(NOBODY, packet, tuple, true)
+      if (known.began === 'endpoint') this.#begin(ANY_OWNER, packet, tuple, true)
     } else if (outbound) {
       this.#begin(owner, packet, key, true)
-      this.#begin(NOBODY, packet, tuple, true)
+      this.#begin(ANY_OWNER, packet, tuple, true)
     } else if (!this.#isInUse(tuple)) this.#begin(owner, packet, key, false)
   }
 
