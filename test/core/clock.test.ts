@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { TurnClock } from '../../src/core/clock.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-test('TurnClock stands still while it is held, and tells the time otherwise', () => {
+test('TurnClock stands still while it is held, and follows the time otherwise', () => {
   const time = new FakeClock()
   const clock = new TurnClock(time)
   const began = time.now()

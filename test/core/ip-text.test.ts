@@ -1,4 +1,4 @@
-// The quick way through addresses as nearly all are written, against the whole parser.
+// The fast reader of usual addresses, compared with the whole parser.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { IPv4, IPv6 } from 'ip-num'
 import { parseAddress } from '../../src/core/ip.ts'
 
-test('parseAddress takes plain dotted quads apart as ip-num does', () => {
+test('parseAddress reads plain dotted quads like ip-num', () => {
   const part = fc.oneof(
     fc.nat(300).map(String),
     fc.constantFrom('0', '00', '01', '255', '256', '999'),
@@ -26,8 +26,8 @@ test('parseAddress takes plain dotted quads apart as ip-num does', () => {
   )
 })
 
-test('parseAddress takes plain groups apart as ip-num does', () => {
-  // Mostly addresses, with all that is nearly one: too many groups, two gaps, long groups, lonely colons.
+test('parseAddress reads plain groups like ip-num', () => {
+  // Mostly addresses, and texts that are nearly addresses: too many groups, two gaps, long groups, lonely colons.
   const group = fc.oneof(
     { weight: 8, arbitrary: fc.integer({ min: 0, max: 0xffff }).map((n) => n.toString(16)) },
     { weight: 1, arbitrary: fc.constantFrom('', '0', '0000', 'FFFF', '00001', 'g') },

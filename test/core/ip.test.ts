@@ -25,7 +25,7 @@ function mkPrefix(text: string): Prefix {
   return result.kind === 'ok' ? result.prefix : assert.fail(`${text}: ${result.reason}`)
 }
 
-/** Text of an address by the URL parser, which writes IPv6 as RFC 5952 says. */
+/** The text of an address by the URL parser, which writes IPv6 as RFC 5952 does. */
 function byUrl(text: string): string {
   return new URL(`http://${text.includes(':') ? `[${text}]` : text}`).hostname.replaceAll(
     /[[\]]/g,
@@ -106,7 +106,7 @@ const textArb = fc.oneof(
   fc.string({ unit: fc.constantFrom(...Array.from('0123456789abf:.%/ x')), maxLength: 20 }),
 )
 
-test('parseAddress takes what node:net takes, but for zones, and writes it as a URL does', () => {
+test('parseAddress accepts what node:net accepts, except zones, and formats it like a URL', () => {
   fc.assert(
     fc.property(textArb, (text) => {
       const address = parseAddress(text)
@@ -125,7 +125,7 @@ test('parseAddress takes what node:net takes, but for zones, and writes it as a 
   )
 })
 
-test('parsePrefix reads prefixes and says what it found instead', () => {
+test('parsePrefix reads prefixes, and reports what it found instead', () => {
   const rows: readonly (readonly [text: string, expected: string | RegExp, why: string])[] = [
     ['10.0.0.0/8', '10.0.0.0/8', 'IPv4'],
     ['0.0.0.0/0', '0.0.0.0/0', 'everything'],
@@ -182,7 +182,7 @@ test('parsePrefix reads prefixes and says what it found instead', () => {
   }
 })
 
-/** Any prefix, most of them around few addresses, so that some contain others. */
+/** Any prefix, mostly around a few addresses, so that some contain others. */
 const prefixArb = fc
   .tuple(
     fc.constantFrom<Family>(4, 6),
@@ -195,7 +195,7 @@ const prefixArb = fc
     return truncatePrefix({ family, octets: whole, length: width }, bits % (width + 1))
   })
 
-test('parsePrefix takes back what formatPrefix wrote, and truncatePrefix leaves no host bits', () => {
+test('parsePrefix reads what formatPrefix wrote, and truncatePrefix leaves no host bits', () => {
   fc.assert(
     fc.property(prefixArb, (prefix) => {
       fc.pre(prefix.family === 4 || !isMapped(prefix.octets, 0))
@@ -224,7 +224,7 @@ test('containsPrefix agrees with BlockList of node:net', () => {
   )
 })
 
-test('containsPrefix knows equal, inside, beside and the other family', () => {
+test('containsPrefix decides about equal, inside, beside and the other family', () => {
   const rows: readonly (readonly [outer: string, inner: string, expected: boolean, why: string])[] =
     [
       ['10.0.0.0/8', '10.0.0.0/8', true, 'equal'],

@@ -12,7 +12,7 @@ const TEXTS = [
   'reserved:world',
 ]
 
-test('LabelSets knows a set by one number, whatever the order and however it was made', () => {
+test('LabelSets gives a set one number, in any order of labels and however it was made', () => {
   const some = fc.subarray(TEXTS)
   fc.assert(
     fc.property(some, some, fc.nat(), (a, b, seed) => {
@@ -33,7 +33,7 @@ test('LabelSets knows a set by one number, whatever the order and however it was
   )
 })
 
-test('LabelSets says what a set holds', () => {
+test('LabelSets returns the labels of a set', () => {
   const sets = new LabelSets()
   const set = sets.get(sets.intern(['cidr:10.0.0.0/8', 'fqdn:a', 'fqdn:b', 'k8s:app=a']))
   assert.equal(set.fqdnCount, 2)
@@ -45,7 +45,7 @@ test('LabelSets says what a set holds', () => {
   assert.equal(sets.intern([]), EMPTY_SET)
 })
 
-test('LabelSets.collect frees what nobody retains, label by label, and no number comes twice', () => {
+test('LabelSets.collect frees sets without a reference, label by label, and gives no number twice', () => {
   const sets = new LabelSets()
   const kept = sets.intern(['fqdn:a', 'fqdn:b'])
   const loose = sets.intern(['fqdn:b', 'fqdn:c'])
@@ -70,7 +70,7 @@ test('LabelSets.collect frees what nobody retains, label by label, and no number
   assert.throws(() => sets.release(kept), /is retained/)
 })
 
-test('LabelSets gives a union from its cache only while that set lives', () => {
+test('LabelSets returns a union from its cache only while that set lives', () => {
   const sets = new LabelSets()
   const [a, b] = [sets.intern(['fqdn:a']), sets.intern(['fqdn:b'])]
   sets.retain(a)
@@ -82,7 +82,7 @@ test('LabelSets gives a union from its cache only while that set lives', () => {
   assert.deepEqual(sets.format(fresh), ['fqdn:a', 'fqdn:b'])
 })
 
-test('longestCidr takes the longest of several cidr labels', () => {
+test('longestCidr returns the longest of several cidr labels', () => {
   const sets = new LabelSets()
   const set = sets.get(
     sets.intern(['cidr:10.0.0.0/8', 'cidr:10.1.0.0/16', 'cidr:0.0.0.0/0', 'fqdn:a']),

@@ -46,7 +46,7 @@ test('LIMITS and OTHER_BOUNDS are consistent: default in range, words for people
   }
 })
 
-test('makeLimits replaces what it is given and nothing else', () => {
+test('makeLimits replaces the given keys and no others', () => {
   assert.deepEqual(makeLimits({ pairs: 5 }), { ...makeLimits(), pairs: 5 })
 })
 

@@ -77,7 +77,7 @@ const wireArb = fc.array(labelArb, { maxLength: 10 }).map((labels) => {
   return Uint8Array.from([...labels.flatMap((label) => [label.length, ...label.map(lower)]), 0])
 })
 
-test('parseName takes back what formatName wrote, for any octets', () => {
+test('parseName reads what formatName wrote, for any octets', () => {
   fc.assert(
     fc.property(wireArb, (wire) => {
       const text = formatName(wire)
@@ -88,7 +88,7 @@ test('parseName takes back what formatName wrote, for any octets', () => {
   )
 })
 
-test('parseName answers any text with a name of at most 255 octets or a reason', () => {
+test('parseName returns for any text a name of at most 255 octets or a reason', () => {
   const unit = fc.constantFrom('a', 'B', '.', '\\', '0', '4', '6', ' ', 'é', '-', '*')
   fc.assert(
     fc.property(fc.string({ unit, maxLength: 40 }), (text) => {
@@ -102,7 +102,7 @@ test('parseName answers any text with a name of at most 255 octets or a reason',
   )
 })
 
-test('parseName makes the octets that dns-packet makes of a plain name', () => {
+test('parseName makes the same octets of a plain name as dns-packet', () => {
   const label = fc.string({
     unit: fc.constantFrom(...Array.from('abcxyz019-_')),
     minLength: 1,
@@ -137,7 +137,7 @@ test('formatName and nameLength read a name in the middle of other octets', () =
   assert.equal(nameLength(Uint8Array.of(0)), 1, 'the root is one octet')
 })
 
-test('lower changes the letters of ASCII alone', () => {
+test('lower changes only ASCII letters', () => {
   for (let octet = 0; octet < 256; octet++) {
     const expected = octet < 128 ? String.fromCharCode(octet).toLowerCase().charCodeAt(0) : octet
     assert.equal(lower(octet), expected)

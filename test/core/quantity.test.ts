@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { formatDuration, formatSize, parseDuration, parseSize } from '../../src/core/quantity.ts'
 
-test('parseDuration takes a whole number and one of five units', () => {
+test('parseDuration accepts a whole number and one of five units', () => {
   const rows: readonly (readonly [string, number | undefined])[] = [
     ['0s', 0],
     ['100ms', 100],
@@ -24,7 +24,7 @@ test('parseDuration takes a whole number and one of five units', () => {
   for (const [text, ms] of rows) assert.equal(parseDuration(text), ms, text)
 })
 
-test('parseSize takes a whole number and one of three units', () => {
+test('parseSize accepts a whole number and one of three units', () => {
   const rows: readonly (readonly [string, number | undefined])[] = [
     ['1KiB', 1_024],
     ['256MiB', 268_435_456],
@@ -45,7 +45,7 @@ test('formatDuration and formatSize use the largest unit that divides', () => {
   assert.equal(formatSize(100), '100B')
 })
 
-test('formatDuration is undone by parseDuration', () => {
+test('parseDuration reads what formatDuration wrote', () => {
   fc.assert(
     fc.property(fc.nat(), (ms) => {
       assert.equal(parseDuration(formatDuration(ms)), ms)

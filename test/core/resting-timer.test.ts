@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { RestingTimer } from '../../src/core/resting-timer.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-test('RestingTimer runs while there is more to do, rests after, and wakes again', () => {
+test('RestingTimer runs while there is work, rests after it, and wakes again', () => {
   const clock = new FakeClock()
   const ran: number[] = []
   let left = 0
@@ -13,7 +13,7 @@ test('RestingTimer runs while there is more to do, rests after, and wakes again'
     return --left > 0
   })
   clock.advance(1000)
-  assert.deepEqual([ran, timer.isResting], [[], true], 'nobody woke it')
+  assert.deepEqual([ran, timer.isResting], [[], true], 'it was not woken')
   left = 2
   timer.wake()
   timer.wake()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatSocketAddress, parseSocketAddress } from '../../src/core/socket-address.ts'
 
-test('parseSocketAddress takes IPv4 bare and IPv6 in brackets, always with a port', () => {
+test('parseSocketAddress accepts bare IPv4 and IPv6 in brackets, always with a port', () => {
   for (const text of ['9.9.9.9:53', '[2620:fe::fe]:53', '127.0.0.1:65535']) {
     const address = parseSocketAddress(text)
     assert.ok(address !== undefined, text)
@@ -12,7 +12,7 @@ test('parseSocketAddress takes IPv4 bare and IPv6 in brackets, always with a por
   assert.equal(mapped && formatSocketAddress(mapped), '1.2.3.4:53', 'mapped IPv6 is IPv4')
 })
 
-test('parseSocketAddress refuses what could be read in two ways', () => {
+test('parseSocketAddress refuses ambiguous texts', () => {
   const rows = [
     '9.9.9.9',
     '2620:fe::fe:53',

@@ -1,5 +1,5 @@
-// What the committer does over a datapath whose commits end later than they begin: changes gather meanwhile, rows settle
-// with what was submitted, and nothing counts as in force before it is.
+// The committer over a datapath whose commits end later than they begin. Meanwhile changes gather. Rows settle with what was submitted, and
+// count as in force only when it is.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ function revisions({ revision, desired, isUnderWay }: Committer): readonly unkno
   return [revision, desired, isUnderWay]
 }
 
-test('Committer counts a revision when its commit ended, and gathers what changes until then', () => {
+test('Committer counts a revision when its commit ended, and gathers the changes until then', () => {
   const { node, slow } = mkSlow()
   const { committer } = node.core
   const start = committer.revision
@@ -50,7 +50,7 @@ test('Committer counts a revision when its commit ended, and gathers what change
   finish(node, slow)
 })
 
-test('Committer begins no commit for what was taken back meanwhile', () => {
+test('Committer begins no commit for changes that were undone meanwhile', () => {
   const { node, slow } = mkSlow()
   const { committer } = node.core
   learn(node, 'a.x', '192.0.2.1')
@@ -60,7 +60,7 @@ test('Committer begins no commit for what was taken back meanwhile', () => {
   const wanted = committer.desired
   slow.end()
   assert.equal(committer.isUnderWay, false)
-  assert.ok(committer.revision < wanted, 'the one that was foreseen has nothing to do')
+  assert.ok(committer.revision < wanted, 'the foreseen revision has no changes')
   finish(node, slow)
 })
 
@@ -75,14 +75,14 @@ test('Committer settles a row with what it submitted, whatever is wanted by then
   const second = node.identityOf('192.0.2.1')
   assert.notEqual(second, first)
   slow.end()
-  assert.equal(prefixes.applied[row], first, 'what the kernel has')
+  assert.equal(prefixes.applied[row], first, 'the kernel has this')
   assert.equal(node.core.committer.isApplied(row), false)
   slow.end()
   assert.equal(prefixes.applied[row], second)
   finish(node, slow)
 })
 
-test('Committer takes a row that is on its way to another identity for not in force, also when it is wanted as before', () => {
+test('Committer counts a row on its way to another identity as not in force, also when the old one is wanted again', () => {
   const { node, slow } = mkSlow()
   const { committer, ipcache } = node.core
   const row = learn(node, 'a.x', '192.0.2.1')
@@ -94,14 +94,14 @@ test('Committer takes a row that is on its way to another identity for not in fo
   committer.commit()
   learn(node, 'a.x', '192.0.2.1')
   assert.equal(ipcache.prefixes.wanted[row], before)
-  assert.equal(ipcache.prefixes.applied[row], before, 'as confirmed, but a commit is changing it')
+  assert.equal(ipcache.prefixes.applied[row], before, 'as confirmed, but a commit changes it')
   assert.deepEqual([committer.isApplied(row), committer.isPending(row, id)], [false, true])
   slow.drain()
   assert.deepEqual([committer.isApplied(row), committer.isPending(row, id)], [true, false])
   finish(node, slow)
 })
 
-test('Committer frees no row while it is under way, and gives its number to no other address', () => {
+test('Committer frees no row during its commit, and gives its number to no other address', () => {
   const { node, slow } = mkSlow()
   const row = learn(node, 'a.x', '192.0.2.1')
   node.core.names.forget(1)
@@ -115,7 +115,7 @@ test('Committer frees no row while it is under way, and gives its number to no o
   finish(node, slow)
 })
 
-test('Committer holds what was refused under way as it is, and tries it again', () => {
+test('Committer keeps refused changes of a running commit, and tries them again', () => {
   const { node, slow } = mkSlow()
   const { committer } = node.core
   const row = learn(node, 'a.x', '192.0.2.1')
@@ -132,7 +132,7 @@ test('Committer holds what was refused under way as it is, and tries it again', 
   assert.equal(committer.isApplied(row), true)
 })
 
-test('Committer never brings back a policy entry that was refused under way and decided anew meanwhile', () => {
+test('Committer never restores a refused policy entry that was decided again during the commit', () => {
   const { node, slow } = mkSlow({ staticIdentities: 0 })
   const row = learn(node, 'a.x', '192.0.2.1')
   node.core.names.forget(1)
@@ -145,7 +145,7 @@ test('Committer never brings back a policy entry that was refused under way and 
   assert.deepEqual([...slow.policies.keys()], [])
 })
 
-test('Committer takes an address in force for pending while the policy of the one who asks is on its way', () => {
+test('Committer counts an address in force as pending while the policy of the asking endpoint is in a running commit', () => {
   const only = (name: string) => `endpointSelector: { matchLabels: { app: ${name} } }\n${WILD}`
   const { node, slow } = mkSlow({}, only('a'), {
     a: ['k8s:app=a'],
@@ -159,14 +159,14 @@ test('Committer takes an address in force for pending while the policy of the on
   const pending = () => ['a', 'b'].map((name) => committer.isPending(row, node.endpoint(name).id))
   while (!slow.isBusy) node.transition.step(0)
   assert.equal(committer.isApplied(row), true)
-  assert.deepEqual(pending(), [false, true], 'nothing is on its way for the other endpoint')
+  assert.deepEqual(pending(), [false, true], 'the commit has nothing for the other endpoint')
   slow.end()
   assert.deepEqual(pending(), [false, false])
   while (!node.transition.step(0)) slow.end()
   finish(node, slow)
 })
 
-test('Committer takes an address in force for pending while its endpoint is not', () => {
+test('Committer counts an address in force as pending while its endpoint is not in force', () => {
   const { node, slow } = mkSlow({}, WILD)
   const { committer } = node.core
   const row = learn(node, 'a.x', '192.0.2.1')
@@ -178,7 +178,7 @@ test('Committer takes an address in force for pending while its endpoint is not'
   committer.commit()
   assert.equal(committer.isPending(row, id), true, 'waits for its turn')
   slow.end()
-  assert.equal(committer.isPending(row, id), true, 'under way')
+  assert.equal(committer.isPending(row, id), true, 'in a running commit')
   slow.refuse = ({ section }) => section === 'endpoint'
   slow.end()
   learn(node, 'c.x', '192.0.2.3')
@@ -187,7 +187,7 @@ test('Committer takes an address in force for pending while its endpoint is not'
   finish(node, slow)
 })
 
-test('Committer.commitExtra makes its changes when the datapath is free, as things are then', () => {
+test('Committer.commitExtra makes its changes from the present state when the datapath is free', () => {
   const { node, slow } = mkSlow()
   const restored = slow.dump()
   learn(node, 'a.x', '192.0.2.1')
@@ -202,13 +202,17 @@ test('Committer.commitExtra makes its changes when the datapath is free, as thin
   assert.equal(made, 1)
   const row = learn(node, 'b.x', '192.0.2.2')
   slow.end()
-  assert.equal(node.core.committer.isApplied(row), false, 'leftovers ended, this one is under way')
+  assert.equal(
+    node.core.committer.isApplied(row),
+    false,
+    'the removal of leftovers ended, and this commit runs',
+  )
   slow.drain()
   assert.equal(node.core.committer.isApplied(row), true)
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer.underWayMs says for how long the datapath has been at a commit', () => {
+test('Committer.underWayMs returns how long the present commit has run', () => {
   const { node, slow } = mkSlow()
   const { committer } = node.core
   assert.equal(committer.watch.underWayMs, 0)

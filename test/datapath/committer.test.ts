@@ -1,4 +1,4 @@
-// What one commit writes and in which order, and what becomes of entries that the datapath refuses.
+// The writes of one commit and their order, and entries that the datapath refuses.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ test('Committer writes policy of a new identity before the first prefix that car
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer counts a revision for each commit that changed something, and writes nothing otherwise', () => {
+test('Committer counts a revision for each commit with a change, and writes nothing otherwise', () => {
   const node = mkNode()
   const before = node.core.committer.revision
   node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
@@ -53,7 +53,7 @@ test('Committer counts a revision for each commit that changed something, and wr
   assert.equal(node.recorder.takeWrites().commits, 1)
 })
 
-test('Committer gathers prefixes alone for a new address under a known identity', () => {
+test('Committer writes only prefixes for a new address under a known identity', () => {
   const node = mkNode()
   const { id } = node.endpoint('a')
   node.learn(id, 'a.x', ['192.0.2.1'])
@@ -78,7 +78,7 @@ test('Committer gathers prefixes alone for a new address under a known identity'
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer leaves a refused prefix as it is in force and writes it with the next try', () => {
+test('Committer leaves a refused prefix as it is in force, and writes it with the next try', () => {
   const node = mkNode()
   const { committer } = node.core
   node.recorder.refuse = ({ key }) => key === '192.0.2.1/32'
@@ -87,14 +87,14 @@ test('Committer leaves a refused prefix as it is in force and writes it with the
   assert.deepEqual([committer.refused, committer.failures], [1, 1])
   node.recorder.refuse = () => false
   committer.commit()
-  assert.equal(committer.isApplied(row), false, 'nobody asked for another try')
+  assert.equal(committer.isApplied(row), false, 'no other try was requested')
   committer.retry()
   committer.commit()
   assert.deepEqual([committer.isApplied(row), committer.refused], [true, 0])
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer says that an address is not in force while the kernel has it in another class', () => {
+test('Committer reports an address as not in force while the kernel has it in another class', () => {
   const node = mkNode()
   const { committer, ipcache, labelSets, owners } = node.core
   const own = labelSets.intern(['k8s:app=db'])
@@ -103,7 +103,7 @@ test('Committer says that an address is not in force while the kernel has it in 
   committer.commit()
   const row = node.rowOf('192.0.2.1')
   assert.equal(committer.isApplied(row), true)
-  // An endpoint with the same labels has it from now on: the identity stays, the class does not.
+  // An endpoint with the same labels gets the address: the identity stays, and the class changes.
   node.recorder.refuse = ({ key }) => key === '192.0.2.1/32'
   ipcache.addPrefixFact(prefix, OWNER_ENDPOINT, owners.hold('endpoint'), own)
   committer.commit()
@@ -117,7 +117,7 @@ test('Committer says that an address is not in force while the kernel has it in 
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer keeps an address whose removal is refused, and its number with it', () => {
+test('Committer keeps an address whose removal is refused, with its number', () => {
   const node = mkNode()
   const [row = 0] = node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
   const id = node.identityOf('192.0.2.1')
@@ -133,7 +133,7 @@ test('Committer keeps an address whose removal is refused, and its number with i
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer says that an address is not in force while its identity lacks a policy entry', () => {
+test('Committer reports an address as not in force while its identity lacks a policy entry', () => {
   const node = mkNode({ staticIdentities: 0 })
   const { committer } = node.core
   node.recorder.refuse = ({ section }) => section === 'policy'
@@ -147,7 +147,7 @@ test('Committer says that an address is not in force while its identity lacks a 
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer says so, too, when a policy map had no room for an identity that configuration foresees', () => {
+test('Committer does so, too, when a policy map had no room for a static identity', () => {
   const policy = `egress: [ { toFQDNs: [ { matchPattern: "*.x" }, { matchPattern: "*.y" } ] } ]`
   const node = mkNode({ policyEntries: 1 }, policy)
   const { committer } = node.core
@@ -161,11 +161,11 @@ test('Committer says so, too, when a policy map had no room for an identity that
   node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchPattern: "*.y" } ] } ]'))
   committer.retry()
   committer.commit()
-  assert.equal(committer.isApplied(row), true, 'room again')
+  assert.equal(committer.isApplied(row), true, 'there is room again')
   assert.equal(node.verdict('a', '192.0.2.2'), 'allow')
 })
 
-test('Committer has nothing to say of an identity that answers make: it stands back where a policy map has no room', () => {
+test('Committer does not do so for a dynamic identity, which is left out when a policy map has no room', () => {
   const policy = `egress: [ { toFQDNs: [ { matchPattern: "*.x" }, { matchPattern: "*.y" } ] } ]`
   const node = mkNode({ staticIdentities: 0, policyEntries: 1 }, policy)
   const [row = 0] = node.learn(node.endpoint('a').id, 'a.y', ['192.0.2.2'])
@@ -174,7 +174,7 @@ test('Committer has nothing to say of an identity that answers make: it stands b
   assert.equal(node.verdict('a', '192.0.2.2'), 'deny', 'with fewer labels')
 })
 
-test('Committer never brings back a refused policy entry that is not wanted any more', () => {
+test('Committer never restores a refused policy entry that is not wanted any more', () => {
   const node = mkNode({}, 'egress: [ { toEntities: [ world ] } ]')
   node.recorder.refuse = ({ section, action }) => section === 'policy' && action === 'upsert'
   node.setPolicies(mkPolicies('egress: [ { toEntities: [ host ] } ]'))
@@ -186,7 +186,7 @@ test('Committer never brings back a refused policy entry that is not wanted any 
   assert.equal(node.core.committer.refused, 0)
 })
 
-test('Committer never takes away a policy entry whose removal was refused once it is wanted again', () => {
+test('Committer never removes a policy entry that is wanted again after its removal was refused', () => {
   const node = mkNode({}, 'egress: [ { toEntities: [ world ] } ]')
   const before = [...node.recorder.policies.keys()]
   node.recorder.refuse = ({ section, action }) => section === 'policy' && action === 'remove'
@@ -199,11 +199,11 @@ test('Committer never takes away a policy entry whose removal was refused once i
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer never brings back a refused endpoint that was removed', () => {
+test('Committer never restores a refused endpoint that was removed', () => {
   const node = new Node()
   node.recorder.refuse = ({ section, action }) => section === 'endpoint' && action === 'upsert'
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1'])])
-  assert.ok(node.core.committer.refused > 0, 'shown while it is refused')
+  assert.ok(node.core.committer.refused > 0, 'reported while it is refused')
   node.setEndpoints([])
   node.recorder.refuse = () => false
   for (let i = 0; i < 3; i++) node.core.committer.commit()

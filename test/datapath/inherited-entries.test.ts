@@ -1,4 +1,4 @@
-// What the kernel has from an earlier daemon: each entry is found and taken once, and the memory goes with the last.
+// Entries of the kernel from an earlier daemon: each is found and taken once, and the last one frees the memory.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ function mkPrefix(text: string): Prefix {
   return parsed.prefix
 }
 
-/** `[prefix, scope]` each, all with identity ONE. */
+/** `[prefix, scope]` for each entry, all with identity ONE. */
 function mkEntries(...entries: readonly (readonly [prefix: string, scope: number])[]): PrefixBatch {
   const batch = new PrefixBatch(1)
   for (const [text, scope] of entries) batch.add(mkPrefix(text), ONE, WORLD_IPV4, scope)
@@ -27,7 +27,7 @@ function take(entries: InheritedEntries, text: string, scope = 0, id = ONE): boo
   return entries.take(scope, mkPrefix(text), id, WORLD_IPV4)
 }
 
-test('InheritedEntries tells apart prefixes by address, length, family and scope', () => {
+test('InheritedEntries separates prefixes by address, length, family and scope', () => {
   const entries = new InheritedEntries(
     mkEntries(['192.0.2.0/24', 0], ['192.0.2.0/32', 0], ['192.0.2.0/32', 7], ['::c000:200/128', 0]),
   )
@@ -38,11 +38,11 @@ test('InheritedEntries tells apart prefixes by address, length, family and scope
   assert.equal(take(entries, '192.0.2.0/32', 7), false, 'taken once')
   assert.equal(take(entries, '192.0.2.0/32'), true)
   assert.equal(take(entries, '192.0.2.0/24', 0, TWO), false, 'another identity is in force')
-  assert.equal(entries.isTaken(0), true, 'and will be written over')
+  assert.equal(entries.isTaken(0), true, 'the entry will be overwritten')
   assert.equal(entries.left, 1)
 })
 
-test('InheritedEntries gives the memory back with the last entry, and then knows none', () => {
+test('InheritedEntries frees the memory with the last entry, and then finds none', () => {
   const batch = mkEntries(['192.0.2.1/32', 0], ['192.0.2.2/32', 0])
   const entries = new InheritedEntries(batch)
   assert.equal(take(entries, '192.0.2.1/32'), true)
@@ -53,7 +53,7 @@ test('InheritedEntries gives the memory back with the last entry, and then knows
   assert.equal(entries.find(0, mkPrefix('192.0.2.1/32')), -1)
 })
 
-test('PrefixBatch.addAll adds entries of the layout that `keys` and `values` have', () => {
+test('PrefixBatch.addAll adds entries in the layout of `keys` and `values`', () => {
   const from = mkEntries(['192.0.2.1/32', 3], ['2001:db8::/32', 0])
   const to = mkEntries(['198.51.100.0/24', 0])
   to.addAll(from.keys, from.values, from.count)

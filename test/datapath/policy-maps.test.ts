@@ -39,7 +39,7 @@ class Bench {
     return this.selectors.acquire({ kind: 'fqdn', pattern: patternOf(text) }).selector
   }
 
-  /** A new identity that carries the labels of these selectors. */
+  /** A new identity with the labels of these selectors. */
   identity(texts: readonly string[], spare = false): { id: Identity; complete: boolean } {
     const id = identity(this.#next++)
     const set = this.sets.intern(texts.map((text) => `fqdn:${text}`))
@@ -50,13 +50,13 @@ class Bench {
     return { id, complete: this.maps.addIdentity(id, selectors) }
   }
 
-  /** `1 100 6 443/16 allow` of what the next commit writes, then what it removes. */
+  /** The writes of the next commit, such as `1 100 6 443/16 allow`, and then its removals. */
   take(): readonly (readonly string[])[] {
     const { upserts, removals } = this.commit(false)
     return [upserts.map(textOf), removals.map(keyOfPolicy)]
   }
 
-  /** A commit of all changes, each of which the datapath takes or refuses. */
+  /** Commits all changes. The datapath accepts or refuses each. */
   commit(isRefused: boolean): Pick<PolicyMaps['changes'], 'upserts' | 'removals'> {
     const { changes } = this.maps
     changes.gather()
@@ -101,11 +101,15 @@ test('PolicyMaps writes entries of identities that selectors select, of classes 
   bench.maps.removeIdentity(id, bench.selectors.selectorsOf(id))
   assert.deepEqual(bench.take(), [[], [`1 ${id} 6 443/16`]])
   bench.maps.removeEndpoint(E1)
-  assert.deepEqual(bench.take(), [[], [`1 ${later.id} 6 443/16`, '1 9 0 0/0']], 'allows go first')
+  assert.deepEqual(
+    bench.take(),
+    [[], [`1 ${later.id} 6 443/16`, '1 9 0 0/0']],
+    'allows are removed first',
+  )
   assert.deepEqual([...bench.maps.entries()], [])
 })
 
-test('PolicyMaps.setRules with equal rules causes nothing (invariant 8)', () => {
+test('PolicyMaps.setRules with equal rules changes nothing (invariant 8)', () => {
   const bench = new Bench()
   const a = bench.selector('a')
   bench.identity(['a'])
@@ -116,7 +120,7 @@ test('PolicyMaps.setRules with equal rules causes nothing (invariant 8)', () => 
   assert.deepEqual(bench.take(), [[], []])
 })
 
-test('PolicyMaps unites what several selectors say about one identity, deny over allow', () => {
+test('PolicyMaps unites the entries of several selectors about one identity, deny over allow', () => {
   const bench = new Bench()
   const [a, b] = [bench.selector('a'), bench.selector('b')]
   bench.maps.setRules(
@@ -130,7 +134,7 @@ test('PolicyMaps unites what several selectors say about one identity, deny over
   assert.deepEqual(bench.take(), [[`1 ${id} 6 443/16 deny`, `1 ${id} 0 0/0 allow`], []])
 })
 
-test('PolicyMaps: the latest word on a key wins, however often it changes before a commit', () => {
+test('PolicyMaps: the last change of a key wins, however often it changes before a commit', () => {
   const allow = [cover('allow', HTTPS)] as const
   const deny = [cover('deny', HTTPS)] as const
   const rows: readonly (readonly [
@@ -151,7 +155,7 @@ test('PolicyMaps: the latest word on a key wins, however often it changes before
   }
 })
 
-test('PolicyChanges tries refused entries again unless they were decided anew', () => {
+test('PolicyChanges tries refused entries again unless they were decided again', () => {
   const bench = new Bench()
   const { changes } = bench.maps
   bench.maps.setRules(E1, mkRules([], [[WORLD, cover('allow', HTTPS)]]))
@@ -178,7 +182,7 @@ test('PolicyChanges tries refused entries again unless they were decided anew', 
   assert.deepEqual(bench.take(), [['1 9 6 443/16 deny'], []], 'wanted again: not removed')
 })
 
-test('PolicyMaps counts an identity that finds no room and enters it when it is asked for again', () => {
+test('PolicyMaps counts an identity that finds no room, and adds it in a later call', () => {
   const bench = new Bench(2)
   const a = bench.selector('a')
   bench.maps.setRules(E1, mkRules([[a, cover('allow')]]))
@@ -191,7 +195,7 @@ test('PolicyMaps counts an identity that finds no room and enters it when it is 
   const again = bench.maps.addIdentity(third.id, bench.selectors.selectorsOf(third.id))
   assert.deepEqual([again, bench.maps.sizeOf(E1)], [true, 2])
   const once = bench.maps.addIdentity(third.id, bench.selectors.selectorsOf(third.id))
-  assert.deepEqual([once, bench.maps.sizeOf(E1)], [true, 2], 'what is there needs no more room')
+  assert.deepEqual([once, bench.maps.sizeOf(E1)], [true, 2], 'an existing entry needs no more room')
 })
 
 test('PolicyMaps leaves spare identities out of a map at half its size until an address needs them', () => {
@@ -210,7 +214,7 @@ test('PolicyMaps leaves spare identities out of a map at half its size until an 
   assert.deepEqual(bench.take(), [[], []], 'once')
 })
 
-test('PolicyMaps.entries lists everything that is wanted', () => {
+test('PolicyMaps.entries lists all wanted entries', () => {
   const bench = new Bench()
   const a = bench.selector('a')
   const { id } = bench.identity(['a'])

@@ -1,4 +1,4 @@
-// Sockets of this machine: a datagram to a supervisor, messages that carry descriptors, and what a given one is.
+// Sockets of this machine: a datagram to a supervisor, messages with descriptors, and the kind of a passed socket.
 
 import assert from 'node:assert/strict'
 import {
@@ -23,13 +23,13 @@ const { EAGAIN, ENOENT, ENAMETOOLONG, ECONNREFUSED, EMSGSIZE, EBADF, EAFNOSUPPOR
   constants.errno
 const NO_FDS = new Int32Array(0)
 
-/** Two connected ends of a path of its own. */
+/** Two connected ends of a socket at a path of its own. */
 function pair(name: string): readonly [number, number] {
   const posix = loadPosix()
   const path = join(folder, name)
   const listener = posix.localListen(path)
   assert.ok(listener > 0)
-  assert.equal(posix.localAccept(listener), -EAGAIN, 'nobody waits yet')
+  assert.equal(posix.localAccept(listener), -EAGAIN, 'no client waits yet')
   const near = posix.localConnect(path)
   const far = posix.localAccept(listener)
   assert.ok(near > 0 && far > 0)
@@ -38,7 +38,7 @@ function pair(name: string): readonly [number, number] {
 }
 
 describe('posix', { skip }, () => {
-  test('localSend tells why a datagram does not arrive', () => {
+  test('localSend returns why a datagram does not arrive', () => {
     const posix = loadPosix()
     const octets = Uint8Array.of(1)
     assert.equal(posix.localSend(join(folder, 'nobody'), octets), -ENOENT)
@@ -47,7 +47,7 @@ describe('posix', { skip }, () => {
     assert.equal(posix.localSend(`/${'a'.repeat(107)}`, octets), -ENAMETOOLONG)
   })
 
-  test('localListen makes a file for its owner alone', () => {
+  test('localListen makes a file that only its owner can use', () => {
     const posix = loadPosix()
     const path = join(folder, 'mode')
     const fd = posix.localListen(path)
@@ -62,7 +62,7 @@ describe('posix', { skip }, () => {
     for (const fd of [near, far]) posix.closeFd(fd)
   })
 
-  test('messageSend and messageReceive carry whole messages with their descriptors', () => {
+  test('messageSend and messageReceive transfer whole messages with their descriptors', () => {
     const posix = loadPosix()
     const [near, far] = pair('messages')
     const into = new Uint8Array(64)
@@ -84,20 +84,20 @@ describe('posix', { skip }, () => {
     assert.equal(posix.messageReceive(far, into, fds), 1)
     assert.equal(fds[0], 0)
     assert.equal(posix.messageSend(near, new Uint8Array(65), NO_FDS, 0), 0)
-    assert.equal(posix.messageReceive(far, into, fds), -EMSGSIZE, 'it was cut')
+    assert.equal(posix.messageReceive(far, into, fds), -EMSGSIZE, 'the message was cut')
     posix.closeFd(near)
-    assert.equal(posix.messageReceive(far, into, fds), 0, 'the other end is gone')
+    assert.equal(posix.messageReceive(far, into, fds), 0, 'the other end is closed')
     posix.closeFd(far)
     assert.equal(posix.messageSend(far, Uint8Array.of(1), NO_FDS, 0), -EBADF)
   })
 
-  test('messageSend refuses a count of descriptors that are not there', () => {
+  test('messageSend refuses a count of missing descriptors', () => {
     const posix = loadPosix()
     assert.throws(() => posix.messageSend(0, Uint8Array.of(1), NO_FDS, 1), TypeError)
     assert.throws(() => posix.messageSend(0, Uint8Array.of(1), new Int32Array(300), 254), TypeError)
   })
 
-  test('socketFacts tells sockets from other descriptors', () => {
+  test('socketFacts separates sockets from other descriptors', () => {
     const posix = loadPosix()
     const [near, far] = pair('facts')
     const address = new Uint8Array(16)

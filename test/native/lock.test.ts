@@ -12,7 +12,7 @@ import { loadPosix } from '../../src/native/native.ts'
 
 const skip = existsSync(nativeFile('posix.node')) ? false : 'the native part is not built'
 
-/** Takes the lock, says so, and waits to be killed. */
+/** Takes the lock, prints a line, and waits to be killed. */
 const HOLDER = `
   const { loadPosix } = await import('./src/native/native.ts')
   const { takeLock } = await import('./src/native/lock.ts')
@@ -20,7 +20,7 @@ const HOLDER = `
   setInterval(() => undefined, 1000)
 `
 
-/** Takes the lock again and again, and says how often, and how often another process had it at the same time. */
+/** Takes the lock again and again. Prints how often, and how often another process had it at the same time. */
 const TAKER = `
   const { openSync, closeSync, unlinkSync } = await import('node:fs')
   const { loadPosix } = await import('./src/native/native.ts')
@@ -53,7 +53,7 @@ describe('takeLock', { skip }, () => {
     }
   }
 
-  test('takeLock gives the lock to one at a time and names the holder', () =>
+  test('takeLock gives the lock to one process at a time and names the holder', () =>
     withFolder((path) => {
       const posix = loadPosix()
       const first = takeLock(posix, path, 12345)
@@ -61,12 +61,12 @@ describe('takeLock', { skip }, () => {
       assert.deepEqual(takeLock(posix, path, 2), { kind: 'taken', holder: 12345 })
       first.release()
       const second = takeLock(posix, path, 7)
-      assert.ok(second.kind === 'held', 'a file that stayed behind does not block')
+      assert.ok(second.kind === 'held', 'the file of an ended process does not block')
       assert.deepEqual(takeLock(posix, path, 2), { kind: 'taken', holder: 7 }, 'no old digits')
       second.release()
     }))
 
-  test('takeLock gets the lock of a process that was killed', () =>
+  test('takeLock takes the lock of a killed process', () =>
     withFolder(async (path) => {
       const args = ['--import', 'tsx', '--input-type=module', '-e', HOLDER]
       const env = { ...process.env, LOCK: path }
@@ -82,7 +82,7 @@ describe('takeLock', { skip }, () => {
       result.release()
     }))
 
-  test('takeLock says which file it could not lock, and why', () => {
+  test('takeLock names the file that it could not lock, and the reason', () => {
     const missing = join(tmpdir(), 'namegate-no-such-folder', 'lock')
     assert.throws(
       () => takeLock(loadPosix(), missing, 1),
@@ -105,7 +105,7 @@ describe('takeLock', { skip }, () => {
       assert.equal(existsSync(path), false)
     }))
 
-  test('takeLock gives the lock to one at a time while its file is removed again and again', () =>
+  test('takeLock gives the lock to one process at a time while its file is removed again and again', () =>
     withFolder(async (path) => {
       const args = ['--import', 'tsx', '--input-type=module', '-e', TAKER]
       const env = { ...process.env, LOCK: path }

@@ -17,7 +17,7 @@ test('packageRoot finds the folder of package.json', () => {
   assert.ok(existsSync(join(packageRoot(), 'package.json')))
 })
 
-test('loadBpf without the built part says which packages to install', () => {
+test('loadBpf without the built part names the packages to install', () => {
   const folder = mkdtempSync(join(tmpdir(), 'namegate-native-'))
   try {
     cpSync('src', join(folder, 'src'), { recursive: true })

@@ -1,5 +1,5 @@
-// The addons under AddressSanitizer and UndefinedBehaviorSanitizer: the suites that drive their sockets run clean in a
-// process of their own, and a fault planted in one of them is reported.
+// The addons under AddressSanitizer and UndefinedBehaviorSanitizer: the suites of native sockets pass in their own process, and a planted
+// fault is reported.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -15,7 +15,7 @@ const engine = udp.open(() => undefined)
 const none = new Uint8Array(16)
 for (let i = 0; i < 5; i++) udp.socket(engine, Int32Array.of(4, 0, 0, 0, 0, 0, 0, 0, 0), none, none)`
 
-/** Full paths of the sanitizers' libraries, or why there are none. */
+/** Full paths of the sanitizers' libraries, or the reason why they are missing. */
 function libraries(): readonly string[] | string {
   const lacking = nativeIsLacking()
   if (lacking !== false) return lacking
@@ -43,7 +43,7 @@ function run(args: readonly string[]): { readonly status: number | null; readonl
       ...env,
       NAMEGATE_ADDONS: 'Sanitize',
       LD_PRELOAD: typeof preload === 'string' ? '' : preload.join(' '),
-      // Node frees little at its end; a report ends the process.
+      // Node frees little at its end, so leaks are not checked. A report ends the process.
       ASAN_OPTIONS: 'detect_leaks=0:halt_on_error=1',
       UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
     },
@@ -51,7 +51,7 @@ function run(args: readonly string[]): { readonly status: number | null; readonl
   return { status: result.status, text: result.stdout + result.stderr }
 }
 
-/** The lines of the failed tests, each with what follows it. */
+/** The lines of the failed tests, each with the lines after it. */
 function failuresIn(text: string): string {
   const lines = text.split('\n')
   return lines
@@ -72,10 +72,10 @@ describe('the sanitizer build', { skip }, () => {
       'proxy/sockets/udp',
       'proxy/upstream/upstream-replies',
     ]
-    // Without root all of it would be skipped.
+    // Without root, the suite would skip all of its tests.
     if (process.getuid?.() === 0) suites.push('native/netfilter/nftables')
     const files = suites.map((name) => `test/${name}.test.ts`)
-    // One file at a time: five that run at once under the sanitizers wait for each other longer than their own limits.
+    // One file at a time: five files at once under the sanitizers wait for each other longer than their limits.
     const { status, text } = run(['--import', 'tsx', '--test', '--test-concurrency=1', ...files])
     assert.doesNotMatch(text, /Sanitizer|runtime error/, text.slice(0, 4000))
     assert.equal(status, 0, failuresIn(text) || text.slice(-4000))
@@ -83,7 +83,7 @@ describe('the sanitizer build', { skip }, () => {
     assert.match(text, /^# skipped 0$/m)
   })
 
-  it('the sanitizer build reports a planted overflow and where it is', () => {
+  it('the sanitizer build reports a planted overflow and its place', () => {
     const { status, text } = run(['-e', PLANTED])
     assert.notEqual(status, 0)
     assert.match(text, /AddressSanitizer: heap-buffer-overflow/)

@@ -1,4 +1,4 @@
-// Which saved pairs are about one address: a chain holds all of them, and a row that shares its chain with nobody is alone.
+// The chains of saved entries by address: a chain holds all entries of an address, and an entry alone on its address is marked.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import type { SavedPairs } from '../../src/restore/state-port.ts'
 
 const SIZE = 16
 
-/** Pairs with these addresses and nothing else to say. */
+/** Entries with these addresses, and defaults for the rest. */
 function savedOf(rows: readonly { readonly family: 4 | 6; readonly last: number }[]): SavedPairs {
   const octets = new Uint8Array(rows.length * SIZE)
   for (const [row, { last }] of rows.entries()) octets[row * SIZE + 3] = last
@@ -30,7 +30,7 @@ function chainOf(pending: PendingAddresses, saved: SavedPairs, row: number): rea
   return rows
 }
 
-test('PendingAddresses has all rows of an address in its chain, and tells those that have it alone', () => {
+test('PendingAddresses has all rows of an address in its chain, and marks those that are alone', () => {
   const address = fc.record({
     family: fc.constantFrom<4 | 6>(4, 6),
     last: fc.integer({ min: 0, max: 30 }),

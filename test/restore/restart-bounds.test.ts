@@ -1,5 +1,5 @@
-// A start with as many names as a bound allows: what goes to make room is chosen by the connections of now, although nobody
-// has looked at them since the start.
+// A start with as many names as a bound allows: the connections of the present decide which entries are evicted, although namegate has not read
+// them since the start.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ function start(disk: MemoryState, clock: FakeClock, bounds: object, recorder?: R
   return node
 }
 
-/** After how many slices of the restart answers with new names come. The last: when the restart is done. */
+/** The slices of the restart before the answers with new names. The last row: after the whole restart. */
 const SLICES = [0, 1, 2, Infinity]
 
 for (const [bound, bounds] of Object.entries(BOUNDS)) {

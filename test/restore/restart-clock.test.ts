@@ -1,5 +1,5 @@
-// A wall clock that jumps by a day, while a node runs and while it is down: within one boot nothing changes, since times are
-// the kernel's; after a reboot what was learned never lives longer than it would have. Over the real files.
+// A wall clock that jumps by a day, while a node runs and while no node runs. Within one boot nothing changes, because times come from the
+// kernel's clock. After a reboot, learned entries never live longer than before. Over the real files.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000
 const WALL = 1_700_000_000_000
 const TTL = 300
 const GRACE = 60
-/** From the first node's answer to the second node's start. */
+/** The time from the first node's answer to the second node's start. */
 const DOWN_MS = 100_000
 const ADDRESS = '192.0.2.1'
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
@@ -23,9 +23,9 @@ interface Machine {
   readonly disk: MemoryDisk
   /** `now` counts from the boot. */
   readonly clock: FakeClock
-  /** Octets of which the boot's id is made. */
+  /** The octets of the boot's id. */
   readonly boot: number
-  /** Seconds since the boot when the clock showed 0; default 0. */
+  /** Seconds since the boot when the clock showed 0. The default is 0. */
   readonly bootAtZero?: number
 }
 
@@ -38,13 +38,13 @@ function start({ disk, clock, boot: octet, bootAtZero = 0 }: Machine): Node {
   const kept = { saved: read.state, sink: store, bootAtZero }
   const node = new Node({ clock, kept, graceSeconds: GRACE })
   node.policies.setPolicies(mkPolicies(WILD), node.endpoints.registry)
-  // One without a hook: who stands behind an interface is nobody of before after a reboot.
+  // An endpoint without a hook, because an endpoint on an interface is new after a reboot.
   node.setEndpoints([{ ...mkEndpoint('a', ['10.0.0.1']), hook: { kind: 'none' } }])
   node.takeOver('grace')
   return node
 }
 
-/** Learns on a machine that is up for 1000 s, and writes it down. */
+/** Learns on a machine that is up for 1000 s, and writes the state. */
 async function learned(clock: FakeClock, jumpMs = 0): Promise<MemoryDisk> {
   const disk = new MemoryDisk()
   const node = start({ disk, clock, boot: 1 })
@@ -55,7 +55,7 @@ async function learned(clock: FakeClock, jumpMs = 0): Promise<MemoryDisk> {
   return disk.copy()
 }
 
-/** Seconds of TTL left, undefined when nothing is known. */
+/** Seconds of TTL that are left, or undefined for an unknown name. */
 function left({ core: { names } }: Node): number | undefined {
   for (let pair = 1; pair <= names.entries.slots.high; pair++) {
     if (names.entries.isUsed(pair)) return names.entries.liveUntil[pair]! - names.tick()
@@ -67,7 +67,7 @@ function up(milliseconds: number, wallMs: number): FakeClock {
   return new FakeClock(milliseconds, wallMs - milliseconds)
 }
 
-/** Of a node that starts again in the same boot. Times are written a little late, so that they are seldom written. */
+/** The seconds left of a node that starts again in the same boot. Recorded times are a little late, so that records are rare. */
 async function leftWithoutJump(): Promise<number> {
   const disk = await learned(up(1_000_000, WALL))
   const node = start({ disk, clock: up(1_000_000 + DOWN_MS, WALL + DOWN_MS), boot: 1 })
@@ -96,21 +96,21 @@ for (const [jump, jumpMs] of [
     assert.equal(left(node), undefined)
   })
 
-  test(`A node that starts again in the same boot knows what it knew: a day ${jump} while it was down`, async () => {
+  test(`A node that starts again in the same boot knows the same: a day ${jump} while it was down`, async () => {
     const disk = await learned(up(1_000_000, WALL))
     const node = start({ disk, clock: up(1_000_000 + DOWN_MS, WALL + DOWN_MS + jumpMs), boot: 1 })
     assert.equal(left(node), await leftWithoutJump())
     assert.equal(node.verdict('a', ADDRESS), 'allow')
   })
 
-  test(`A node that starts again in the same boot knows what it knew: a day ${jump} before it was written`, async () => {
+  test(`A node that starts again in the same boot knows the same: a day ${jump} before it was written`, async () => {
     const disk = await learned(up(1_000_000, WALL), jumpMs)
     const node = start({ disk, clock: up(1_000_000 + DOWN_MS, WALL + DOWN_MS), boot: 1 })
     assert.equal(left(node), await leftWithoutJump())
   })
 }
 
-test('A node that starts after a reboot gives what was learned the rest of its time', async () => {
+test('A node that starts after a reboot gives learned entries the rest of their time', async () => {
   const disk = await learned(up(1_000_000, WALL))
   const node = start({ disk, clock: up(50_000, WALL + DOWN_MS), boot: 2 })
   const seconds = left(node) ?? assert.fail('it is known')
@@ -126,7 +126,7 @@ test('A node that starts after a reboot prolongs nothing when the clock was set 
   assert.ok(seconds <= control, `${seconds} of ${control} s left`)
 })
 
-test('A node that starts after a reboot has nothing live when the clock was set forward', async () => {
+test('A node that starts after a reboot has no live entries when the clock was set forward', async () => {
   const disk = await learned(up(1_000_000, WALL))
   const node = start({ disk, clock: up(50_000, WALL + DOWN_MS + DAY_MS), boot: 2 })
   while (!node.core.expiry.step(1000)) continue
@@ -134,7 +134,7 @@ test('A node that starts after a reboot has nothing live when the clock was set 
   assert.equal(left(node), undefined)
 })
 
-test('A node that starts again and again forgets when one that runs on would have', async () => {
+test('A node that starts again and again forgets an entry when a node without a restart would', async () => {
   const [ttl, every, up0] = [5, 6.4, 1000]
   let disk = new MemoryDisk()
   for (let at = 0; at < ttl + GRACE + 3 * every; at += every) {
@@ -143,7 +143,7 @@ test('A node that starts again and again forgets when one that runs on would hav
     if (at === 0) node.learn(node.endpoint('a').id, 'one.x', [ADDRESS], ttl)
     while (!node.core.expiry.step(1000)) continue
     if (at < GRACE) assert.ok((left(node) ?? -GRACE) > -GRACE, `known after ${at} s`)
-    // Two more seconds for what is rounded, and for what a record may say too much.
+    // Two more seconds for rounding and for late times in records.
     if (at > ttl + GRACE + 2) assert.equal(left(node), undefined, `forgotten after ${at} s`)
     for (let i = 0; i < 3; i++) {
       clock.advance(1000)

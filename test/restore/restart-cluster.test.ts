@@ -1,4 +1,4 @@
-// A start with the cluster's label, of a node that knew its endpoints without it: a version before gave none.
+// A start with the cluster's label, of a node that knew its endpoints without it. An earlier version gave no such label.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { MemoryState } from '../support/models/memory-state.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
-/** With `old` it is the node after, whose endpoints have the label. */
+/** With `old`, the next node, whose endpoints have the label. */
 function start(
   specs: readonly string[],
   disk: MemoryState,
@@ -24,7 +24,7 @@ function start(
   return node
 }
 
-test('Endpoints that get the label of the cluster at a start keep their numbers, and no verdict about them changes', () => {
+test('Endpoints that get the label of the cluster at a start keep their numbers and the verdicts about them', () => {
   const mk = (name: string, i: number) =>
     mkEndpoint(name, [`10.200.0.${i + 1}`], [`k8s:app=${name}`])
   const records = ['a', 'b', 'c'].map(mk)

@@ -1,5 +1,5 @@
-// A start with what the daemon before wrote down: equal label sets keep their numbers, what is known is known again, and
-// the kernel is not written where it says the same already.
+// A start with the records of the daemon before. Equal label sets keep their numbers, known entries are restored, and the kernel is not
+// written where it has the same already.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -45,7 +45,7 @@ function start(specs: readonly string[], disk: MemoryState, before: Before & { o
   return node
 }
 
-test('A node that starts again knows what it knew, under the same numbers, and writes nothing', () => {
+test('A node that starts again knows the same entries under the same numbers, and writes nothing', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start([WILD, ONE], disk, { clock })
@@ -61,13 +61,13 @@ test('A node that starts again knows what it knew, under the same numbers, and w
   next.recorder.onWrite = () => writes++
   next.takeOver('grace')
   assert.deepEqual(knownEntries(next), before)
-  assert.equal(writes, 0, 'the kernel says the same already')
+  assert.equal(writes, 0, 'the kernel has the same already')
   next.takeOver('done')
   assert.equal(writes, 0)
   assert.deepEqual(next.differences(), [])
 })
 
-test('A selector that went while the daemon was down leaves its addresses reachable all along (CFP-28427, restart)', () => {
+test('A selector that was removed while no daemon ran leaves its addresses reachable all the time (CFP-28427, restart)', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start(['egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]', ONE], disk, { clock })
@@ -82,7 +82,7 @@ test('A selector that went while the daemon was down leaves its addresses reacha
   assert.deepEqual(next.differences(), [])
 })
 
-test('An answer to one name of an address brings back all that was known of the address', () => {
+test('An answer to one name of an address restores everything known about the address', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start([WILD, ONE], disk, { clock })
@@ -92,13 +92,13 @@ test('An answer to one name of an address brings back all that was known of the 
   clock.advance(1000)
   const before = number(old)
   const next = start([WILD, ONE], disk, { clock, old })
-  assert.equal(next.rowOf('192.0.2.1'), 0, 'not brought back yet')
+  assert.equal(next.rowOf('192.0.2.1'), 0, 'not restored yet')
   next.learn(next.endpoint('a').id, 'two.x', ['192.0.2.1'])
   assert.equal(number(next), before, 'with the label of the other name')
   assert.equal(knownEntries(next).length, 2)
 })
 
-test('An address that was learned too late to be written down keeps its number and its labels for the grace', () => {
+test('An address that was learned too late for the journal keeps its number and its labels for the grace', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start([WILD, CIDR], disk, { clock })
@@ -106,7 +106,7 @@ test('An address that was learned too late to be written down keeps its number a
   old.learn(old.endpoint('a').id, 'late.x', ['192.0.2.1', '198.51.100.1'])
   const numbers = ['192.0.2.1', '198.51.100.1'].map((text) => old.identityOf(text))
   const seen = new Set([old.verdict('a', '198.51.100.1')])
-  assert.deepEqual([...seen], ['allow'], 'numbers are written at once, pairs a little later')
+  assert.deepEqual([...seen], ['allow'], 'numbers are written at once, entries a little later')
   const next = start([WILD, CIDR], disk, { clock, old })
   next.recorder.onWrite = () => seen.add(next.verdict('a', '198.51.100.1'))
   next.takeOver('grace')
@@ -125,7 +125,7 @@ test('An address that was learned too late to be written down keeps its number a
   assert.deepEqual(next.differences(), [])
 })
 
-test('An answer to one name of an address that only the kernel knows leaves it the labels of the others', () => {
+test('An answer to one name of an address that only the kernel knows keeps the labels of its other names', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start([WILD, ONE], disk, { clock })
@@ -147,7 +147,7 @@ test('An answer to one name of an address that only the kernel knows leaves it t
   assert.deepEqual(next.differences(), [])
 })
 
-test('Without anything written down addresses keep their entries for the grace, and no number is given twice', () => {
+test('Without records, addresses keep their entries for the grace, and no number is given twice', () => {
   const old = start([WILD], new MemoryState())
   old.learn(old.endpoint('a').id, 'one.x', ['198.51.100.1'])
   const number = old.identityOf('198.51.100.1')
@@ -165,7 +165,7 @@ test('Without anything written down addresses keep their entries for the grace, 
   assert.deepEqual(next.differences(), [])
 })
 
-test('Only addresses of the world stay for the grace, with the labels of names alone, in scopes of endpoints that are there', () => {
+test('Only addresses of the world stay for the grace, with labels of names only, in scopes of existing endpoints', () => {
   const specs = [WILD, CIDR]
   const options = { learning: 'endpoint' } as const
   const old = start(specs, new MemoryState(), { options })
@@ -180,7 +180,7 @@ test('Only addresses of the world stay for the grace, with the labels of names a
   assert.deepEqual(left, kept.slice(1, 2))
 })
 
-test('An address that only the kernel knows gets back what names gave it, and nothing else', () => {
+test('An address that only the kernel knows gets back the labels of names, and nothing else', () => {
   const [disk, clock] = [new MemoryState(), new FakeClock()]
   const old = start([WILD, CIDR], disk, { clock })
   clock.advance(1000)
@@ -194,7 +194,7 @@ test('An address that only the kernel knows gets back what names gave it, and no
   )
 })
 
-test('A node that is killed while it brings back what was known has lost nothing', () => {
+test('A node that is killed during a restart loses nothing', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const addresses = Array.from({ length: 500 }, (_, i) => addressNumber(4, i))
@@ -209,7 +209,7 @@ test('A node that is killed while it brings back what was known has lost nothing
   killed.restart.step(0)
   killed.learn(killed.endpoint('a').id, 'new.x', ['198.51.100.1'], 3000)
   for (let i = 0; i < 50; i++) clock.advance(300)
-  assert.ok(knownEntries(killed).length < before.length, 'killed in the middle')
+  assert.ok(knownEntries(killed).length < before.length, 'killed before the end of the restart')
   const next = start([WILD], disk, { clock, old: killed })
   next.takeOver('grace')
   const others = knownEntries(next).filter((line) => !line.includes(' new.x '))
@@ -217,7 +217,7 @@ test('A node that is killed while it brings back what was known has lost nothing
   assert.equal(knownEntries(next).length, before.length + 1)
 })
 
-test('What policy forbids by now is forbidden from the start, whatever was learned', () => {
+test('What policy denies now is denied from the start, whatever was learned', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start([WILD], disk, { clock })
@@ -232,7 +232,7 @@ test('What policy forbids by now is forbidden from the start, whatever was learn
   )
 })
 
-test('Pairs of endpoints that are gone do not come back, and time that passed meanwhile counts', () => {
+test('Entries of removed endpoints are not restored, and the time without a daemon counts', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()
   const old = start([WILD], disk, { clock })
@@ -256,7 +256,7 @@ test('Pairs of endpoints that are gone do not come back, and time that passed me
   )
 })
 
-test('Whatever happened and whenever it ends, a start brings back what was written down', () => {
+test('A start restores what was recorded, after any events and whenever the node ends', () => {
   const random = new Random(29)
   for (let round = 0; round < runsOf(40); round++) {
     const disk = new MemoryState()

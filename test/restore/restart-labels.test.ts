@@ -1,5 +1,5 @@
-// Labels of addresses that only the kernel knew at a start (owner `restored`): they are those of selectors in force, however kills,
-// starts and changes of policy follow each other, and they come back with their selector as long as the grace goes on.
+// Labels of addresses that only the kernel knew at a start (owner `restored`). They are those of selectors in force, after any kills,
+// starts and changes of policy, and they return with their selector during the grace.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -19,7 +19,7 @@ interface Site {
   readonly clock: FakeClock
 }
 
-/** A start over what `old`, killed, left on the disk and in the datapath. */
+/** Starts over what the killed `old` left on the disk and in the datapath. */
 function start({ disk, clock }: Site, specs: readonly string[], old?: Node): Node {
   const kept = { saved: disk.read(), sink: disk, bootAtZero: 0 }
   const node = new Node({ kept, clock, recorder: old?.recorder })
@@ -28,7 +28,7 @@ function start({ disk, clock }: Site, specs: readonly string[], old?: Node): Nod
   return node
 }
 
-/** One address that a daemon with these policies learned too late to write it down. */
+/** One address that a daemon with these policies learned too late for its journal. */
 function learnedLate(specs: readonly string[]): { readonly site: Site; readonly old: Node } {
   const site = { disk: new MemoryState(), clock: new FakeClock() }
   const old = start(site, specs)
@@ -41,7 +41,7 @@ function selectorsOn(node: Node, address: string): readonly string[] {
   return node.labelsOf(address).filter((label) => label.startsWith('fqdn:'))
 }
 
-test('Restart leaves an address no label of a selector that went while no daemon ran', () => {
+test('Restart leaves an address no label of a selector that was removed while no daemon ran', () => {
   const { site, old } = learnedLate([WILD, LATE])
   assert.deepEqual(selectorsOn(old, ADDRESS), ['fqdn:*.x', 'fqdn:late.*'])
   const next = start(site, [WILD], old)
@@ -51,7 +51,7 @@ test('Restart leaves an address no label of a selector that went while no daemon
   assert.deepEqual(next.differences(), [])
 })
 
-test('Restart keeps no entry of an address whose selectors all went', () => {
+test('Restart removes an address whose selectors are all removed', () => {
   const { site, old } = learnedLate([WILD])
   const next = start(site, [OTHER], old)
   next.takeOver('grace')
@@ -60,7 +60,7 @@ test('Restart keeps no entry of an address whose selectors all went', () => {
   assert.deepEqual(next.differences(), [])
 })
 
-test('A selector that goes in the grace takes its label along, and brings it back', () => {
+test('A selector that is removed in the grace removes its label, and its return restores it', () => {
   const { site, old } = learnedLate([WILD, LATE])
   const next = start(site, [WILD, LATE], old)
   next.takeOver('grace')
@@ -81,7 +81,7 @@ test('A selector that goes in the grace takes its label along, and brings it bac
   assert.deepEqual(next.differences(), [])
 })
 
-test('No address has a label of a selector that is not in force, whatever kills and changes come', () => {
+test('No address has a label of a selector that is not in force, after any kills and changes', () => {
   const random = new Random(12)
   const policies = [WILD, LATE, OTHER, 'egress: [ { toFQDNs: [ { matchName: one.x } ] } ]']
   for (let round = 0; round < 60; round++) {

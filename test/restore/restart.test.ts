@@ -1,5 +1,5 @@
-// A start over what an earlier daemon left in force: additions first, then everything older goes (CFP-28427 "Key
-// question: upgrades & downgrades?", upgrade without a checkpoint).
+// A start over what an earlier daemon left in force: the node adds first, and then removes everything older (CFP-28427 "Key question:
+// upgrades & downgrades?", upgrade without a checkpoint).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -37,7 +37,7 @@ test('Restart leaves exactly what the new daemon wants, whatever the old one had
   assert.equal(next.recorder.prefixes.has('192.0.2.1/32'), false)
 })
 
-test('A CIDR allowed on one port only stays so through a start with the policies in another order', () => {
+test('A CIDR that is allowed only on one port stays so during a start with the policies in another order', () => {
   const old = start(SPECS)
   const verdicts = (node: Node) =>
     [443, 80].flatMap((port) =>
@@ -55,7 +55,7 @@ test('A CIDR allowed on one port only stays so through a start with the policies
   }
   const next = start([...SPECS].reverse(), old.recorder)
   next.takeOver()
-  assert.equal(next.endpoint('a').id, endpoint.id, 'adopted by its hook, with its connections')
+  assert.equal(next.endpoint('a').id, endpoint.id, 'found again by its hook, with its connections')
   assert.deepEqual([...seen].sort(), [
     '198.51.100.7 allow',
     '203.0.113.7 allow',
@@ -64,7 +64,7 @@ test('A CIDR allowed on one port only stays so through a start with the policies
   assert.deepEqual(verdicts(next), before)
 })
 
-test('Restart removes endpoints that are no more, and an endpoint at another place is another one', () => {
+test('Restart removes missing endpoints, and gives an endpoint at another place a new number', () => {
   const old = start(SPECS)
   const moved = [mkEndpoint('a', ['10.200.0.9'])]
   const next = start(SPECS, old.recorder, moved)
@@ -74,7 +74,7 @@ test('Restart removes endpoints that are no more, and an endpoint at another pla
   assert.deepEqual(next.differences(), [])
 })
 
-test('Restart leaves nothing in the scopes of endpoints, adopted or not, that was not learned anew', () => {
+test('Restart leaves nothing in the scopes of endpoints, found again or not, that was not learned again', () => {
   const scoped = { learning: 'endpoint' } as const
   const old = new Node(scoped)
   old.policies.setPolicies(mkPolicies(...SPECS), old.endpoints.registry)

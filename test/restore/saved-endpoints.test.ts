@@ -1,4 +1,4 @@
-// Who is the same endpoint after a restart, and who only stands where one stood.
+// Which endpoint is the same after a restart, and which is a new one at the same place.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,7 +39,7 @@ const ROWS: readonly (readonly [
     3,
   ],
   [
-    'an address less',
+    'one address fewer',
     true,
     { ...PLAIN, addresses: PLAIN.addresses.slice(1) },
     undefined,
@@ -47,7 +47,7 @@ const ROWS: readonly (readonly [
   ],
   ['the same veth', true, VETH, 'interface:7', 5],
   ['a veth of that name that was made again', true, VETH, 'interface:8', undefined],
-  ['a veth that is not there yet', true, VETH, undefined, undefined],
+  ['a veth that does not exist yet', true, VETH, undefined, undefined],
   ['the same number after a reboot is another veth', false, VETH, 'interface:7', undefined],
 ]
 
@@ -62,19 +62,19 @@ for (const [reason, isThisBoot, place, hookKey, id] of ROWS) {
   })
 }
 
-test('SavedEndpoints.adopt knows its own by number and place, and no one else', () => {
+test('SavedEndpoints.adopt finds its endpoints by number and place, and no others', () => {
   const own = saved(true)
   own.adopt(endpointId(5), VETH, 'interface:7')
   assert.equal(own.isSame(endpointId(5)), true)
   const other = saved(true)
   other.adopt(endpointId(3), VETH, 'interface:7')
-  assert.equal(other.isSame(endpointId(3)), false, 'the kernel gave its number to another one')
+  assert.equal(other.isSame(endpointId(3)), false, 'the kernel gave its number to another endpoint')
   const rebooted = saved(false)
   rebooted.adopt(endpointId(5), VETH, 'interface:7')
   assert.equal(rebooted.isSame(endpointId(5)), false)
 })
 
-test('SavedEndpoints passes over what it does not understand', () => {
+test('SavedEndpoints skips records that it cannot read', () => {
   for (const text of ['', '7', 'null', '{}', '{"place":1,"hookKey":""}', '{"place":"x"']) {
     const endpoints = new SavedEndpoints({ endpoints: new Map([['9', text]]), isThisBoot: true })
     assert.equal(endpoints.highest, 0, text)
@@ -86,7 +86,7 @@ test('SavedEndpoints passes over what it does not understand', () => {
   assert.equal(endpoints.highest, 0)
 })
 
-test('SavedEndpoints.all gives every place back as it was written down', () => {
+test('SavedEndpoints.all returns every place as written', () => {
   const hooks = [
     { kind: 'none' },
     { kind: 'interface', name: 'lxc1', side: 'ingress' },

@@ -4,7 +4,7 @@ import { MemoryDisk } from '../support/models/memory-disk.ts'
 import { mkEndpoint, Node } from '../support/nodes/node.ts'
 import { StateNode } from '../support/nodes/state-files.ts'
 
-test('StateRecorder writes what the disk refused when it takes it, also when nothing else happens any more', async () => {
+test('StateRecorder writes what the disk refused when it has room again, also without new events', async () => {
   const [machine, disk] = [new StateNode(), new MemoryDisk()]
   const sink = machine.store(disk)
   disk.upset({ after: 0, kind: 'EROFS' })

@@ -5,7 +5,7 @@ import { float64Column, int32Column, uint8Column } from '../../../src/core/table
 
 const ROWS = 1 << 20
 
-test('A column is zeroed and keeps what is written, whatever its length', () => {
+test('A column starts with zeros and keeps written values, at any length', () => {
   for (const rows of [1, 1000, ROWS]) {
     for (const make of [int32Column, uint8Column, float64Column]) {
       const column = make(rows)

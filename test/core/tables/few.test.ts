@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { addTo, FewMap, FewSet, removeFrom } from '../../../src/core/tables/few.ts'
 
-test('FewSet is a Set for everything that is done to it', () => {
+test('FewSet behaves like a Set', () => {
   const act = fc.record({ kind: fc.constantFrom('add', 'delete', 'has'), item: fc.nat(3) })
   fc.assert(
     fc.property(fc.option(fc.nat(3), { nil: undefined }), fc.array(act), (first, acts) => {
@@ -45,7 +45,7 @@ test('addTo and removeFrom keep a set for each key that has an item', () => {
   )
 })
 
-test('FewMap is a Map for everything that is done to it', () => {
+test('FewMap behaves like a Map', () => {
   const act = fc.record({
     kind: fc.constantFrom('set', 'delete', 'has'),
     key: fc.nat(3),

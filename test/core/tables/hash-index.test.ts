@@ -1,12 +1,12 @@
-// The index against a Map, with so few hashes that clusters form and wrap around the end of the table, some of them the
-// same in the bits that give the bucket.
+// The index compared with a Map, with so few hashes that clusters form and wrap around the end of the table. Some hashes are equal in the
+// bits of the bucket.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { HashIndex } from '../../../src/core/tables/hash-index.ts'
 
-/** Rows 1..capacity with the hash each has now. */
+/** Rows 1..capacity with their hashes. */
 class Owner {
   readonly hashes = new Map<number, number>()
   hashOfRow(row: number): number {
@@ -53,7 +53,7 @@ test('HashIndex finds exactly what a Map holds through random insertions and rem
   )
 })
 
-test('HashIndex keeps a cluster that wraps around the end whole when its head goes', () => {
+test('HashIndex keeps a cluster that wraps around the end when its head is removed', () => {
   const owner = new Owner()
   const index = new HashIndex(4, owner)
   const rows = [
@@ -72,7 +72,7 @@ test('HashIndex keeps a cluster that wraps around the end whole when its head go
   assert.deepEqual(rowsWith(index, owner, 0), [4])
 })
 
-test('HashIndex passes over rows of other hashes in a bucket without a look at their keys', () => {
+test('HashIndex skips rows of other hashes in a bucket without reading their keys', () => {
   const owner = new Owner()
   const index = new HashIndex(4, owner)
   for (let row = 1; row <= 4; row++) {
@@ -92,14 +92,14 @@ test('HashIndex passes over rows of other hashes in a bucket without a look at t
   )
 })
 
-test('HashIndex takes rows up to the largest that was said, and no others', () => {
+test('HashIndex accepts rows up to the largest row number, and no others', () => {
   const index = new HashIndex(4, new Owner(), 1000)
   index.insert(2 ** 31 + 5, 1000)
   assert.equal(index.row(index.start(2 ** 31 + 5)), 1000)
   assert.throws(() => index.insert(6, 2000), /no larger/)
 })
 
-test('HashIndex refuses to remove a row that it does not hold', () => {
+test('HashIndex refuses to remove a row that it does not have', () => {
   const owner = new Owner()
   owner.hashes.set(1, 3)
   assert.throws(() => new HashIndex(4, owner).remove(1), /is in the index/)

@@ -11,7 +11,7 @@ test('Histogram counts each value in the first bucket whose bound is not below i
     [10, 1, 'the last bound'],
     [10.5, 2, 'above the last bound'],
     [Infinity, 2, 'no bucket ends the scale'],
-    [-1, 0, 'a clock that went back counts as no time'],
+    [-1, 0, 'a clock that was set back counts as no time'],
     [NaN, 0, 'no number counts as no time'],
   ]
   for (const [value, bucket, reason] of rows) {

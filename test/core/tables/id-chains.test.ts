@@ -14,7 +14,7 @@ function sorted(ids: readonly number[]): number[] {
   return [...ids].sort((a, b) => a - b)
 }
 
-test('IdChains keeps many lists apart, as arrays do', () => {
+test('IdChains keeps many lists apart, like arrays', () => {
   const step = fc.record({ list: fc.nat(3), id: fc.nat(9), add: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -41,7 +41,7 @@ test('IdChains keeps many lists apart, as arrays do', () => {
   )
 })
 
-test('IdChains uses freed links again, and none for lists of one', () => {
+test('IdChains reuses freed links, and needs none for lists of one', () => {
   const chains = new IdChains()
   const { octets } = chains
   for (let i = 0; i < 1_000; i++) {
@@ -52,7 +52,7 @@ test('IdChains uses freed links again, and none for lists of one', () => {
   assert.equal(chains.octets, octets)
 })
 
-test('IdChains takes the greatest id', () => {
+test('IdChains accepts the greatest id', () => {
   const chains = new IdChains()
   const list = chains.add(0, 2 ** 31 - 2)
   assert.ok(chains.holds(list, 2 ** 31 - 2))

@@ -7,7 +7,7 @@ const NAME = fc.constantFrom('a', 'b', 'c', 'd')
 const LIST = fc.option(fc.array(fc.nat(9), { maxLength: 3 }), { nil: undefined })
 const STEP = fc.record({ name: NAME, list: LIST, look: fc.boolean(), accept: fc.boolean() })
 
-test('JoinedLists has the items of all lists in order, whatever was replaced, and who follows it too', () => {
+test('JoinedLists has the items of all lists in order, after any replacement, and so has a follower', () => {
   fc.assert(
     fc.property(fc.array(STEP, { maxLength: 40 }), (steps) => {
       const expected = new Map<string, readonly number[]>()

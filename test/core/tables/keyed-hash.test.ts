@@ -1,4 +1,4 @@
-// Keys are fixed here, so that what is counted is the same in every run.
+// Keys are fixed here, so that the counts are the same in every run.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -20,7 +20,7 @@ function mkTables(seed: number): Uint32Array {
   return Uint32Array.from({ length: 8 * 256 }, () => random.below(2 ** 32))
 }
 
-/** How many keys the fullest bucket has. */
+/** The number of keys in the fullest bucket. */
 function fullest<Key>(keys: readonly Key[], hash: (key: Key) => number): number {
   const counts = new Uint32Array(BUCKETS)
   for (const key of keys) counts[hash(key) % BUCKETS]!++
@@ -42,7 +42,7 @@ test('hashOctets is HalfSipHash-1-3, by its published values for 0, 1, 2 ... oct
   for (const [length, hash] of rows) assert.equal(hashOctets(octets, 0, length, ONE), hash)
 })
 
-test('hashOctets looks at the given octets alone', () => {
+test('hashOctets reads only the given octets', () => {
   const octets = fc.uint8Array({ maxLength: 40 })
   fc.assert(
     fc.property(octets, octets, octets, (before, own, behind) => {
@@ -54,7 +54,7 @@ test('hashOctets looks at the given octets alone', () => {
   )
 })
 
-test('hashOctets scatters under another key what was chosen to share a bucket under one', () => {
+test('hashOctets scatters inputs under another key that share a bucket under one key', () => {
   const rows: readonly (readonly [what: string, mk: (i: number) => Uint8Array])[] = [
     ['names', (i) => Buffer.from(`\x06h${String(i).padStart(5, '0')}\x07example\0`)],
     ['names that differ in two places', (i) => Buffer.from(`\x03${i >> 8}\x03www\x03${i & 255}\0`)],
@@ -75,7 +75,7 @@ test('hashOctets scatters under another key what was chosen to share a bucket un
 })
 
 test('hashOctets has no differences of two octets that cancel under every key', () => {
-  // Where each step is a multiplication, the highest bit of one word and a bit of the next one do.
+  // Where each step is a multiplication, the highest bit of one word and a bit of the next one cancel.
   const keys = [ONE, OTHER]
   const zero = new Uint8Array(8)
   for (let a = 0; a < 32; a++) {
@@ -91,7 +91,7 @@ test('hashOctets has no differences of two octets that cancel under every key', 
   }
 })
 
-test('hashPair scatters under other tables what was chosen to share a bucket under some', () => {
+test('hashPair scatters pairs under other tables that share a bucket under some tables', () => {
   const [one, other] = [mkTables(1), mkTables(2)]
   const rows: readonly (readonly [what: string, mk: (i: number) => readonly [number, number]])[] = [
     ['rows beside each other', (i) => [i >> 8, i & 255]],
@@ -109,7 +109,7 @@ test('hashPair scatters under other tables what was chosen to share a bucket und
   }
 })
 
-test('hashPair knows left from right', () => {
+test('hashPair depends on the order of the pair', () => {
   assert.notEqual(hashPair(1, 2, mkTables(1)), hashPair(2, 1, mkTables(1)))
 })
 

@@ -1,4 +1,4 @@
-// Linked rows against arrays.
+// Linked rows compared with arrays.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ function rowsOf(linked: LinkedRows, list: number): number[] {
   return rows
 }
 
-test('LinkedRows keeps every list in the order that arrays keep', () => {
+test('LinkedRows keeps every list in the order of an array', () => {
   const step = fc.record({ row: fc.nat(ROWS - 1), list: fc.nat(LISTS - 1), atEnd: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -43,7 +43,7 @@ test('LinkedRows keeps every list in the order that arrays keep', () => {
   )
 })
 
-test('LinkedRows lets the caller remove the row at hand on the way through a list', () => {
+test('LinkedRows lets the caller remove the present row while it reads a list', () => {
   const linked = new LinkedRows(4, 1)
   for (const row of [0, 1, 2, 3]) linked.addLast(0, row)
   for (let row = linked.first(0); row !== NO_ROW;) {

@@ -8,7 +8,7 @@ import {
   RunningSum,
 } from '../../../src/core/tables/list-difference.ts'
 
-test('difference gives what stands between the common beginning and the common end', () => {
+test('difference returns the items between the common start and the common end', () => {
   const rows: readonly (readonly [
     reason: string,
     before: string,
@@ -30,7 +30,7 @@ test('difference gives what stands between the common beginning and the common e
   }
 })
 
-test('difference leaves nothing out: the common parts and it are both lists', () => {
+test('difference is complete: the common parts and it make both lists', () => {
   const list = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 8 })
   fc.assert(
     fc.property(list, list, (before, after) => {
@@ -58,7 +58,7 @@ test('joined gives one list as it is, and several in order', () => {
   assert.deepEqual(joined([]), [])
 })
 
-test('replaced puts items in the place of others, however many, and leaves the list', () => {
+test('replaced puts any number of items in the place of others, and leaves the list', () => {
   const list = ['a', 'b', 'c', 'd']
   assert.deepEqual(replaced(list, 1, 3, ['x', 'y']), ['a', 'x', 'y', 'd'])
   assert.deepEqual(replaced(list, 1, 3, []), ['a', 'd'])
@@ -67,7 +67,7 @@ test('replaced puts items in the place of others, however many, and leaves the l
   assert.deepEqual(list, ['a', 'b', 'c', 'd'])
 })
 
-test('difference knows what replaced made of what: with it one list becomes the other', () => {
+test('difference knows what replaced changed: it turns one list into the other', () => {
   const list = fc.array(fc.nat(3), { maxLength: 6 })
   const edit = fc.record({ from: fc.nat(9), count: fc.nat(3), items: list, isKept: fc.boolean() })
   fc.assert(
@@ -86,7 +86,7 @@ test('difference knows what replaced made of what: with it one list becomes the 
   )
 })
 
-/** Somewhere in the first list what is gone stands, and with what has come in its place it is the second. */
+/** Checks that the removed items are in the first list, and that the added items in their place make the second. */
 function assertLeadsTo(before: readonly number[], after: readonly number[]): void {
   const { before: gone, after: come } = difference(before, after)
   const isFrom = (at: number): boolean =>

@@ -9,7 +9,7 @@ function read(arena: OctetArena, handle: number, length: number): Uint8Array {
   return arena.blockOf(handle).slice(at, at + length)
 }
 
-test('OctetArena gives back what was stored, through random storing and freeing', () => {
+test('OctetArena returns what was stored, through random storing and freeing', () => {
   const random = new Random(7)
   const arena = new OctetArena()
   const stored: { readonly handle: number; readonly octets: Uint8Array }[] = []
@@ -29,7 +29,7 @@ test('OctetArena gives back what was stored, through random storing and freeing'
   }
 })
 
-test('OctetArena uses freed cells of a size class again and grows by whole blocks only', () => {
+test('OctetArena reuses freed cells of a size class, and grows only by whole blocks', () => {
   const arena = new OctetArena()
   const octets = new Uint8Array(255).fill(7)
   const handles = Array.from({ length: 4096 }, () => arena.store(octets, 0, 255))
@@ -52,6 +52,6 @@ test('OctetArena does not split a string over two blocks', () => {
   }
 })
 
-test('OctetArena refuses a handle that it never gave', () => {
+test('OctetArena refuses an unknown handle', () => {
   assert.throws(() => new OctetArena().blockOf(1), /unknown handle/)
 })

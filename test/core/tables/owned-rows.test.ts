@@ -1,4 +1,4 @@
-// RowLists and OwnedRows against plain arrays, through random additions and removals.
+// RowLists and OwnedRows compared with plain arrays, through random additions and removals.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ function listed(lists: { readonly next: Int32Array }, first: number | undefined)
   return rows
 }
 
-test('RowLists keeps the order of its rows, and one row alone writes no links', () => {
+test('RowLists keeps the order of its rows, and a single row writes no links', () => {
   const random = new Random(41)
   const lists = new RowLists({ rows: ROWS, first: new Int32Array(LISTS) })
   lists.add(1, 7)
@@ -43,7 +43,7 @@ test('RowLists keeps the order of its rows, and one row alone writes no links', 
   }
 })
 
-test('OwnedRows finds each row by owner and key, and lists a new one behind the first', () => {
+test('OwnedRows finds each row by owner and key, and adds a new one after the first', () => {
   const random = new Random(42)
   const first = new Int32Array(LISTS + 1)
   const [owner, key] = [new Int32Array(ROWS + 1), new Int32Array(ROWS + 1)]

@@ -31,7 +31,7 @@ function longest(index: PrefixIndex, { family, octets }: Prefix): number {
   return 0
 }
 
-test('PrefixIndex finds prefixes and longest matches as a scan over a list does', () => {
+test('PrefixIndex finds prefixes and longest matches like a scan over a list', () => {
   const random = new Random(11)
   const index = new PrefixIndex({ capacity: 200 })
   const known = new Map<string, { readonly row: number; readonly prefix: Prefix }>()

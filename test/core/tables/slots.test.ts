@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Slots } from '../../../src/core/tables/slots.ts'
 
-test('Slots hands every row out once, refuses at its capacity and uses freed rows again', () => {
+test('Slots gives each row once, refuses at its capacity and reuses freed rows', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(9), { maxLength: 120 }), (steps) => {
       const slots = new Slots(5)
@@ -12,7 +12,7 @@ test('Slots hands every row out once, refuses at its capacity and uses freed row
         if (step < 6) {
           const row = slots.take()
           if (used.length === 5) assert.equal(row, 0, 'full')
-          else assert.ok(row >= 1 && row <= 5 && !used.includes(row), 'a row nobody has')
+          else assert.ok(row >= 1 && row <= 5 && !used.includes(row), 'a free row')
           if (row !== 0) used.push(row)
         } else if (used.length > 0) {
           slots.free(used.splice(step % used.length, 1)[0] ?? 0)
@@ -24,7 +24,7 @@ test('Slots hands every row out once, refuses at its capacity and uses freed row
   )
 })
 
-test('Slots hands the row freed last out first and tells rows never handed out', () => {
+test('Slots gives the row freed last first, and reports rows that were never given', () => {
   const slots = new Slots(3)
   assert.deepEqual([slots.take(), slots.take()], [1, 2])
   slots.free(1)

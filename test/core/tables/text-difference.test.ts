@@ -5,7 +5,7 @@ import { commonEnd, commonStart, linesIn } from '../../../src/core/tables/text-d
 
 const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 12 })
 
-test('commonStart is the longest beginning of both texts', () => {
+test('commonStart is the longest common start of both texts', () => {
   fc.assert(
     fc.property(text, text, (a, b) => {
       const length = commonStart(a, b)
@@ -16,7 +16,7 @@ test('commonStart is the longest beginning of both texts', () => {
   )
 })
 
-test('commonEnd is the longest end of both texts outside of a beginning', () => {
+test('commonEnd is the longest common end of both texts after a common start', () => {
   fc.assert(
     fc.property(text, text, (a, b) => {
       const start = commonStart(a, b)

@@ -15,7 +15,7 @@ test('stop without leaveEnforcing empties the datapath', () => {
   )
 })
 
-test('hooks.stateOf says that memory fences nothing', () => {
+test('hooks.stateOf reports that memory fences nothing', () => {
   const bench = makeMemoryBench()
   settle(bench, [])
   const [endpoint] = bench.datapath.dump().endpoints

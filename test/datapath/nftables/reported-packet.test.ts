@@ -34,7 +34,7 @@ test('readReportedPacket finds what the packet model finds', () => {
   }
 })
 
-test('readReportedPacket refuses what is too short for its header', () => {
+test('readReportedPacket refuses a packet that is shorter than its header', () => {
   const octets = frame(V4, udp({ from: 40_000, to: 53 })).subarray(ETHERNET_HEADER)
   for (const length of [0, 1, 19, 20, 27]) {
     assert.equal(readReportedPacket(octets.subarray(0, length)), undefined, `${length} octets`)

@@ -1,4 +1,4 @@
-// The addon that hands netlink batches to the kernel, in a network namespace of this process.
+// The addon that passes netlink batches to the kernel, in a network namespace of this process.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -15,7 +15,7 @@ const BUFFER = 1 << 20
 const NEW_TABLE = 0
 const DELETE_TABLE = 2
 
-/** A batch that deletes a table that is not there. */
+/** A batch that deletes a missing table. */
 function faulty(): Message {
   const message = new Message()
   message.beginBatch()
@@ -26,7 +26,7 @@ function faulty(): Message {
   return message
 }
 
-/** Batches that make a table each, the second of a name that is too long; a fourth was taken back. */
+/** Batches that make a table each. The second has a name that is too long, and a fourth was removed from the message. */
 function several(): Message {
   const message = new Message()
   message.clear()
@@ -41,7 +41,7 @@ function several(): Message {
   return message
 }
 
-/** One that makes all of namegate's table. */
+/** A batch that makes namegate's whole table. */
 function whole(): Message {
   const message = new Message()
   const elements = new Elements(message)
@@ -60,7 +60,7 @@ describe('netlink addon', { skip }, () => {
     assert.equal(loadPosix().unshareNetwork(), 0)
   })
 
-  it('nlRequest applies batches in turn, up to the first that is refused', () => {
+  it('nlRequest applies batches in order, up to the first that the kernel refuses', () => {
     const fd = netlink.nlOpen(BUFFER)
     const batches = several()
     assert.equal(batches.batches, 3)
@@ -73,7 +73,7 @@ describe('netlink addon', { skip }, () => {
     assert.equal(netlink.nlClose(fd), 0)
   })
 
-  it('nlRequest tells each message that was refused, and acknowledges a batch that was applied', () => {
+  it('nlRequest reports each refused message, and acknowledges an applied batch', () => {
     const fd = netlink.nlOpen(BUFFER)
     assert.ok(fd >= 0)
     assert.ok(netlink.nlRoom(fd) >= BUFFER)
@@ -83,7 +83,7 @@ describe('netlink addon', { skip }, () => {
     const right = whole()
     assert.equal(netlink.nlRequest(fd, right.octets, right.size, results), 1)
     assert.equal(results[1], 0)
-    assert.equal(netlink.nlReceive(fd, new Uint8Array(64), 0), -11, 'nothing is left to read')
+    assert.equal(netlink.nlReceive(fd, new Uint8Array(64), 0), -11, 'everything was read')
     assert.equal(netlink.nlClose(fd), 0)
     assert.equal(netlink.nlRequest(fd, right.octets, right.size, results), -9, 'closed')
   })
@@ -115,7 +115,7 @@ describe('netlink addon', { skip }, () => {
     netlink.nlClose(fd)
   })
 
-  it('nlTake waits when it is told to, and nlEnd for what is under way', () => {
+  it('nlTake waits if asked, and nlEnd waits for a running batch', () => {
     const fd = netlink.nlOpen(BUFFER)
     const worker = netlink.nlWorker(fd, () => undefined)
     assert.ok(typeof worker === 'object')

@@ -1,5 +1,5 @@
-// The addon's own face: wrong arguments are refused before anything is read or written by them, and a chain of frames
-// that leads outside the memory, or round in a ring, ends the connection and sends nothing of it.
+// The addon's own interface. It refuses wrong arguments before it reads or writes memory by them. A chain of frames that leaves the memory,
+// or is a ring, ends the connection, and none of its octets are sent.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -74,7 +74,7 @@ describe('TcpAddon', { skip }, () => {
     assert.throws(() => addon.next(whole), /an engine/)
   })
 
-  it('TcpAddon knows only slots and listeners that are open', () => {
+  it('TcpAddon accepts only open slots and listeners', () => {
     const addon = loadTcp()
     const engine = addon.create(CAPACITY, ROWS, () => undefined, makeColumns())
     assert.ok(typeof engine === 'object')
@@ -90,15 +90,15 @@ describe('TcpAddon', { skip }, () => {
     assert.equal(addon.next(engine), 0)
   })
 
-  it('TcpAddon sends nothing of a chain that leads outside or round', async () => {
+  it('TcpAddon sends nothing of a chain that leaves the memory or is a ring', async () => {
     const addon = loadTcp()
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()
     assert.ok(typeof address === 'object' && address !== null)
     const bad: readonly (readonly [reason: string, head: number, frame: readonly number[]])[] = [
-      ['a frame that is not there', FRAMES, [0, 2, -1]],
-      ['the next frame is not there', 0, [0, 2, FRAMES]],
+      ['a missing frame', FRAMES, [0, 2, -1]],
+      ['a missing next frame', 0, [0, 2, FRAMES]],
       ['begins behind the end', 0, [OUT + 1, 2, -1]],
       ['ends behind the end', 0, [OUT - 1, 2, -1]],
       ['offset and length overflow', 0, [-1, 2, -1]],

@@ -1,5 +1,5 @@
-// The UDP addon's own face: wrong arguments are refused before anything is read or written by them, handles that are out of
-// date do nothing, what can't be sent takes nothing else with it, and bursts come whole in full batches.
+// The UDP addon's own interface. It refuses wrong arguments before it reads or writes memory by them. Old handles do nothing, a datagram
+// that cannot be sent affects no other, and bursts arrive complete in full batches.
 
 import assert from 'node:assert/strict'
 import { createSocket, type Socket } from 'node:dgram'
@@ -96,7 +96,7 @@ describe('UdpAddon', { skip }, () => {
       room: number,
       stride: number,
     ])[] = [
-      ['more than there is', 1, 8, 64],
+      ['more rows than exist', 1, 8, 64],
       ['beyond the end', 8, 1, 64],
       ['cells that are longer', 0, 8, 65],
       ['wrapping round', 2 ** 32 - 1, 1, 64],
@@ -114,7 +114,7 @@ describe('UdpAddon', { skip }, () => {
     assert.throws(() => addon.poll(engine), /an engine that runs/)
   })
 
-  it('UdpAddon knows only handles that are open', () => {
+  it('UdpAddon accepts only open handles', () => {
     const addon = loadUdp()
     const engine = addon.open(() => undefined)
     assert.ok(typeof engine === 'object')
@@ -123,7 +123,7 @@ describe('UdpAddon', { skip }, () => {
     assert.ok(first > 0 && addon.port(engine, first) > 0)
     assert.equal(addon.close(engine, first), 0)
     const second = addon.socket(engine, spec, LOOPBACK, LOOPBACK)
-    assert.notEqual(second, first, 'the place is used again, the handle is not')
+    assert.notEqual(second, first, 'the place is used again with another handle')
     for (const handle of [first, 0, 0xffff, 2 ** 31]) {
       assert.equal(addon.port(engine, handle), -EBADF)
       assert.equal(addon.close(engine, handle), -EBADF)
@@ -132,7 +132,7 @@ describe('UdpAddon', { skip }, () => {
     addon.stop(engine)
   })
 
-  it('UdpAddon passes over rows that point outside of memory or to no socket', async () => {
+  it('UdpAddon skips rows that point outside of memory or to no socket', async () => {
     const addon = loadUdp()
     const engine = addon.open(() => undefined)
     assert.ok(typeof engine === 'object')
@@ -199,13 +199,13 @@ describe('UdpAddon', { skip }, () => {
     assert.equal(listener.counters.kernelDrops, 0)
   })
 
-  it('NativeDatagrams sends the rest when one datagram cannot go', async () => {
+  it('NativeDatagrams sends the rest when one datagram cannot be sent', async () => {
     const { datagrams, listener } = listening(() => undefined)
     const { socket, messages } = await receiver()
     const clients = new ClientColumns(5)
     for (let row = 0; row < 5; row++) {
       clients.families[row] = 4
-      // Nothing is sent to port 0, and broadcast wants an option that the socket lacks.
+      // The kernel refuses port 0, and broadcast needs an option that the socket lacks.
       clients.ports[row] = row === 1 ? 0 : socket.address().port
       clients.addresses.set(row === 3 ? [255, 255, 255, 255] : LOOPBACK, row * 16)
       const octets = Buffer.from(`..message ${row}`)
@@ -221,7 +221,7 @@ describe('UdpAddon', { skip }, () => {
     )
   })
 
-  it('NativeDatagrams cuts what leaves in one piece into what was sent', async () => {
+  it('NativeDatagrams sends datagrams of one piece as separate datagrams', async () => {
     const { datagrams, listener } = listening(() => undefined)
     const receivers = [await receiver(), await receiver()]
     const clients = new ClientColumns(1)
@@ -242,7 +242,7 @@ describe('UdpAddon', { skip }, () => {
     assert.equal(listener.counters.sent, 900)
   })
 
-  it('NativeDatagrams tells of a refusal before the next query is due', async () => {
+  it('NativeDatagrams reports a refusal before the next query is due', async () => {
     const { socket } = await receiver()
     const { port } = socket.address()
     socket.removeAllListeners('message')

@@ -29,7 +29,7 @@ test('STAT_NAMES has a name for every counter of layout.h', () => {
   assert.equal(STAT_NAMES.length, counters.length - 1)
 })
 
-test('encodePolicyKey puts endpoint, identity, protocol and port in network order behind the bits', () => {
+test('encodePolicyKey writes endpoint, identity, protocol and port in network order after the bits', () => {
   const rows = [
     [policy({}), 64, '00000005 00000000 00 0000'],
     [policy({ identity: 9, protocol: 6 }), 72, '00000005 00000009 06 0000'],
@@ -44,7 +44,7 @@ test('encodePolicyKey puts endpoint, identity, protocol and port in network orde
   }
 })
 
-test('decodePolicy gives back what was encoded', () => {
+test('decodePolicy returns what was encoded', () => {
   for (const verdict of ['allow', 'deny', 'audit'] as const) {
     const entry = policy({ identity: 77, protocol: 6, port: 440, portBits: 13, verdict, rule: 9 })
     const [key, value] = [new Uint8Array(16), new Uint8Array(8)]
@@ -54,7 +54,7 @@ test('decodePolicy gives back what was encoded', () => {
   }
 })
 
-test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what was encoded', () => {
+test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode return what was encoded', () => {
   for (let flags = 0; flags < 64; flags++) {
     const value = {
       id: endpointId(2 ** 31 - 1),
@@ -79,7 +79,7 @@ test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what 
   for (const mode of ['enforce', 'audit', 'bypass'] as const) {
     assert.equal(decodeMode(encodeMode(mode)), mode)
   }
-  assert.equal(decodeMode(encodeNumber(77)), 'enforce', 'what is no mode is closed')
+  assert.equal(decodeMode(encodeNumber(77)), 'enforce', 'an unknown mode is closed')
 })
 
 test('cgroupMount finds cgroup2 beside version 1, and paths with spaces', () => {

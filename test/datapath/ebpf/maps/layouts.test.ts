@@ -1,4 +1,4 @@
-// What a layout takes over from the one before, in plain folders: a pin in bpffs is linked like any file.
+// The maps that a layout inherits from the one before, in plain folders: a pin in bpffs can be linked like any file.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ function list(path: string, layout: number): readonly string[] {
   return readdirSync(join(path, `v${layout}`)).toSorted()
 }
 
-test('inheritLayout pins maps that are alike and links in both layouts, and leaves no stale map to the older one', () => {
+test('inheritLayout pins equal maps and links in both layouts, and leaves no stale map to the older one', () => {
   withPins((path) => {
     inheritLayout(path, { [OLDER]: ['ng_mode'] })
     assert.deepEqual(list(path, LAYOUT_VERSION), ['links', 'ng_mode'])
@@ -47,7 +47,7 @@ test('inheritLayout pins maps that are alike and links in both layouts, and leav
   })
 })
 
-test('inheritLayout changes nothing where this layout was before, or the older one is not known', () => {
+test('inheritLayout changes nothing if this layout existed before, or the older one is unknown', () => {
   withPins((path) => {
     inheritLayout(path, { [OLDER - 1]: ['ng_mode'] })
     assert.deepEqual(list(path, LAYOUT_VERSION), ['links'])

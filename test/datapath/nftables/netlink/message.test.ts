@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Message } from '../../../../src/datapath/nftables/netlink/message.ts'
 import { BODY, Reader } from '../../../../src/datapath/nftables/netlink/reader.ts'
 
-test('Message writes what Reader reads: numbers, texts, octets and nests, past the growth of its buffer', () => {
+test('Message writes what Reader reads: numbers, texts, octets and nests, also when its buffer grows', () => {
   const message = new Message(16)
   message.beginBatch()
   const at = message.begin(12, 0)
@@ -39,7 +39,7 @@ test('Message writes what Reader reads: numbers, texts, octets and nests, past t
   assert.equal(message.sequence, 3)
 })
 
-test('Reader stops at a message or attribute that is cut', () => {
+test('Reader stops at a cut message or attribute', () => {
   const message = new Message()
   message.begin(9, 0)
   message.u32(1, 1)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { matches, nameRanges } from '../../../../src/datapath/nftables/tables/fences.ts'
 
-/** Whether a name is in the ranges, as the kernel compares: octet by octet, padded with zeros. */
+/** True if a name is in the ranges. Compares octet by octet, padded with zeros, as the kernel does. */
 function isIn(ranges: ReturnType<typeof nameRanges>, name: string): boolean {
   const octets = Buffer.alloc(16)
   octets.write(name)
@@ -23,7 +23,7 @@ test('nameRanges covers names and patterns, and never lo', () => {
     [['lxc*'], 'lxd', false, 'behind'],
     [['*'], 'eth0', true, 'all'],
     [['*'], 'lo', false, 'but lo'],
-    [['*'], 'lo1', true, 'lo alone'],
+    [['*'], 'lo1', true, 'only lo itself is left out'],
     [['l*'], 'lo', false, 'in a pattern'],
     [['lo'], 'lo', false, 'by name'],
   ]

@@ -84,7 +84,7 @@ function naive(all: readonly PortEntry[], protocol: number, port: number): strin
   return around.toSorted((a, b) => width(b) - width(a))[0]?.verdict
 }
 
-test('rangesOf never overlaps and says of any packet what the longest match says', () => {
+test('rangesOf never overlaps, and gives each packet the verdict of the longest match', () => {
   fc.assert(
     fc.property(entries, (all) => {
       const ranges = rangesOf(all)

@@ -35,7 +35,7 @@ const prefixes = fc.uniqueArray(prefix, {
   maxLength: 24,
 })
 
-test('cut makes ranges that never overlap, each as the longest prefix around it says', () => {
+test('cut makes ranges that never overlap, each with the value of the longest prefix around it', () => {
   fc.assert(
     fc.property(prefixes, (all) => {
       const ranges = cut(all)
@@ -61,13 +61,13 @@ function batchOf(text: string, id: number): PrefixBatch {
   return batch
 }
 
-test('PrefixTable bounds exact addresses and wider prefixes together, and tells what stood there before', () => {
+test('PrefixTable bounds exact addresses and wider prefixes together, and returns the value before', () => {
   const table = new PrefixTable(new Mirror(), 2)
   const set = (text: string, id: number): boolean => table.set(batchOf(text, id), 0, id, id && 9)
   assert.equal(set('192.0.2.0/24', 7), true)
   assert.equal(set('192.0.2.1/32', 8), true)
   assert.equal(set('192.0.2.2/32', 8), false, 'no room')
-  assert.equal(set('192.0.2.1/32', 9), true, 'what is there may change')
+  assert.equal(set('192.0.2.1/32', 9), true, 'an existing entry can change')
   assert.equal(table.beforeIdentity, 8)
   assert.equal(set('192.0.2.0/24', 0), true)
   assert.equal(table.beforeIdentity, 7)
