@@ -23,7 +23,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] 
   [
     'a name: the line is the name',
     { ...query, rules: [LIST] },
-    'A evil.test denied: no line of /etc/web.allow allows it (add evil.test), client 10.0.0.1',
+    'A evil.test denied: no line of /etc/web.allow allows it (add evil.test for every port, or evil.test:PORT), client 10.0.0.1',
   ],
   [
     'a packet: the line has the port',

@@ -163,7 +163,11 @@ test('explain says for every policy that DNS goes through namegate', () => {
   assert.match(notes.join(), /DNS goes through namegate/)
 })
 
-test('formatExplanation prints the line to add', () => {
+test('formatExplanation prints the line to add, and that a name alone allows every port', () => {
   const text = formatExplanation(explainOn(mkListNode(), ask('evil.test')))
+  assert.match(
+    text,
+    /^note: +the line evil\.test allows every port, and evil\.test:PORT one port$/m,
+  )
   assert.match(text, /^remedy: +add the line evil\.test to \/etc\/web\.allow$/m)
 })

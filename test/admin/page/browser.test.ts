@@ -20,7 +20,7 @@ const FLOWS_PER_SECOND = 1000
 const LOAD_SECONDS = 5
 const VIEWS = ['overview', 'refusals', 'explorer/cilium', 'endpoints']
 const WIDTHS = [1280, 360]
-const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`
+const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] }, { toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchPattern: "*.cilium.io" } ] } } ] } ]`
 
 const chromium = findChromium()
 const skip = chromium === undefined ? 'no chromium on the PATH (apt-get install chromium)' : false

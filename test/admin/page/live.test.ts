@@ -13,6 +13,7 @@ import { METRICS } from '../../../src/daemon/metrics.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
 import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
 import { send, servePage, type PageLab } from '../../support/nodes/page.ts'
+import { mkPolicies } from '../../support/nodes/node.ts'
 import { mkPolicyNode } from '../../support/nodes/policy-node.ts'
 
 const LIMIT_MS = 30_000
@@ -27,11 +28,18 @@ interface Lab extends PageLab {
   readonly state: AdminState
 }
 
-async function serve(context: TestContext, given: Partial<AdminState> = {}): Promise<Lab> {
-  const { state } = mkAdmin(mkPolicyNode(['egress: [ { toCIDR: [ 192.0.2.0/28 ] } ]']), {
-    clock,
-    ...given,
-  })
+/** A policy that lets endpoints ask these names. */
+function asking(...names: readonly string[]): string {
+  const dns = names.map((name) => `{ matchName: ${name} }`).join(', ')
+  return `egress: [ { toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ ${dns} ] } } ] } ]`
+}
+
+async function serve(
+  context: TestContext,
+  given: Partial<AdminState> = {},
+  node = mkPolicyNode([asking('fine.test')]),
+): Promise<Lab> {
+  const { state } = mkAdmin(node, { clock, ...given })
   const lab = await servePage(state)
   context.after(async () => await lab.stop())
   return { ...lab, state }
@@ -93,6 +101,29 @@ test('Live sends the state, its counters, and refusals with the rule and the lin
   viewer.response.destroy()
   await until(() => lab.counts.viewers === 0, 'the viewer is gone')
   assert.equal(lab.counts.stalled, 0)
+})
+
+test('Live takes back refusals of names and connections that policy allows meanwhile', async (context) => {
+  const node = mkPolicyNode([asking('fine.test')])
+  const lab = await serve(context, {}, node)
+  const deny = (name: string, given: object = {}): void =>
+    lab.state.flows.addDns(Date.now(), mkDnsFlow(name, { kind: 'denied', ...given }))
+  const viewer = await view(lab)
+  await until(() => viewer.text.includes('overview'), 'connected')
+  deny('later.test')
+  deny('never.test')
+  deny('later.test', { qtype: 28, reason: 'server 192.0.2.9 is not trusted' })
+  await until(() => viewer.text.includes('later.test AAAA'), 'the refusals')
+  node.setPolicies(mkPolicies(asking('fine.test', 'later.test')))
+  await until(() => viewer.text.includes('"allowed":'), 'what is allowed')
+  const next = await view(lab)
+  await until(() => next.text.includes('"allowed":'), 'what is allowed of the refusals from before')
+  for (const { text } of [viewer, next]) {
+    assert.match(text, /never\.test A/)
+    const [, allowed = ''] = /"allowed":(\[[^\]]*\])/.exec(text) ?? []
+    assert.deepEqual(JSON.parse(allowed), ['denied\na\nlater.test A\n'])
+  }
+  for (const { response } of [viewer, next]) response.destroy()
 })
 
 test('Live sends metrics that exist and that the page shows', () => {

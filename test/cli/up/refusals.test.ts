@@ -25,7 +25,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
   [
     'a name',
     denied,
-    /^03:04:05 refused  a\.example +no rule allows this name; to allow it: echo a\.example >> \/run\/up\.allow$/,
+    /^03:04:05 refused  a\.example +no rule allows this name; to allow it on every port: echo a\.example >> \/run\/up\.allow$/,
   ],
   [
     'a name that policy allows, at a server that is not trusted',
@@ -142,5 +142,8 @@ test('Refusals remembers a bounded number, and prints a forgotten one again', ()
 test('Refusals appends nothing to a list of the user, which can end without a line break', () => {
   const list = { file: '/srv/box.allow', isMade: false }
   const line = new Refusals(list).take(denied)
-  assert.match(line ?? '', /to allow it: add the line a\.example to \/srv\/box\.allow$/)
+  assert.match(
+    line ?? '',
+    /to allow it on every port: add the line a\.example to \/srv\/box\.allow$/,
+  )
 })
