@@ -71,7 +71,7 @@ export class Live {
     }
   }
 
-  #take({ overview, refusals, left }) {
+  #take({ overview, refusals, left, allowed }) {
     if (overview !== undefined) {
       this.overview = overview
       const { at, samples } = overview
@@ -88,6 +88,7 @@ export class Live {
       if (known !== undefined && known.time >= row.time) continue
       this.refusals.set(row.key, { ...row, count: (known?.count ?? 0) + row.count })
     }
+    for (const key of allowed ?? []) this.refusals.delete(key)
     while (this.refusals.size > REFUSALS_MAX) this.#forgetOldest()
   }
 

@@ -164,7 +164,7 @@ function isAllowList({ file }) {
   return file.endsWith('.allow')
 }
 
-function Allow({ row: { allow, remedy, isDenyRule, what } }) {
+function Allow({ row: { allow, kind, remedy, isDenyRule, what } }) {
   if (isDenyRule) {
     return html`<p class="muted">
       No allow rule outweighs a deny rule. Change the deny rule to allow this.
@@ -179,6 +179,13 @@ function Allow({ row: { allow, remedy, isDenyRule, what } }) {
     <dd class="copy">
       <code class="block">${allow.text}</code>
       <${CopyButton} text=${allow.text} label=${`Copy the line that allows ${what}`} />
+      ${
+        (kind === 'denied' || kind === 'audited') &&
+        html`<span class="muted">
+          Every port. ${allow.form === 'policy' ? 'Add toPorts' : `${allow.text}:PORT`} for one
+          port.
+        </span>`
+      }
     </dd>
   </dl>`
 }

@@ -47,6 +47,12 @@ export function lineForName(policies: readonly Policy[], name: Uint8Array): Expl
   return lineIn(policies, allowText({ host: formatName(name) }))
 }
 
+/** Returns a note about a line with a name alone, which allows more than the question. */
+export function everyPortNote(add: Explanation['add']): readonly string[] {
+  if (add === null) return []
+  return [`the line ${add.text} allows every port, and ${add.text}:PORT one port`]
+}
+
 /** Returns the line that would let the endpoint connect. `known`: names that led to the address. Null if no line would help. */
 export function lineForPeer(
   policies: readonly Policy[],

@@ -5,7 +5,7 @@
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
-import { lineForName, permittingLines } from './allow-lists.ts'
+import { everyPortNote, lineForName, permittingLines } from './allow-lists.ts'
 import { decideAsking, otherProtocolNote, reasonOfAsking } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
@@ -53,6 +53,7 @@ function explainAsking(
   const denied = decision.verdict !== 'allow' && !isAudited
   const isByDefault =
     decision.rules.length === 0 && (decision.verdict === 'name-denied' || isAudited)
+  const add = isByDefault ? lineForName(shared.compiled.policies, question.name) : null
   return {
     verdict: denied ? deniedVerdict(asker) : isAudited ? 'audit' : 'allow',
     reason: reasonOfAsking(decision, shared, question) + auditWords(asker, denied),
@@ -71,7 +72,7 @@ function explainAsking(
             question,
           )
         : null,
-    add: isByDefault ? lineForName(shared.compiled.policies, question.name) : null,
-    notes: [...unselectedNote(shared), ...otherProtocolNote(asking)],
+    add,
+    notes: [...unselectedNote(shared), ...otherProtocolNote(asking), ...everyPortNote(add)],
   }
 }

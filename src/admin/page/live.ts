@@ -1,5 +1,5 @@
 // Sends the live part of the page to its viewers as JSON lines: once a second the state of the daemon with its counters, and twice a second
-// the refusals since the last line. A line is made once for all viewers, so a further viewer costs one write. Without viewers nothing runs.
+// the refusals since the last line, and the keys of earlier refusals that policy allows meanwhile. A line is made once for all viewers, so a further viewer costs one write. Without viewers nothing runs.
 // A viewer that does not read is disconnected, and the daemon never waits for it.
 
 import type { ServerResponse } from 'node:http'
@@ -10,6 +10,7 @@ import { statusView } from '../views/status.ts'
 import type { PageCounts } from './counts.ts'
 import { PolicyLines } from './policy-lines.ts'
 import { Folded, type RefusalRow } from './refusals.ts'
+import { ShownRefusals } from './shown-refusals.ts'
 
 export const VIEWERS_MAX = 32
 const TURN_MS = 500
@@ -51,6 +52,7 @@ export class Live {
   readonly #state: AdminState
   readonly #counts: PageCounts
   readonly #lines: PolicyLines
+  readonly #shown: ShownRefusals
   readonly #viewers = new Set<Viewer>()
   #timer: Timer | undefined
   #isAtWork = false
@@ -63,6 +65,7 @@ export class Live {
     this.#state = state
     this.#counts = counts
     this.#lines = new PolicyLines(state)
+    this.#shown = new ShownRefusals(state)
   }
 
   /** Adds a viewer whose headers are sent. Returns false when there are too many. */
@@ -95,6 +98,7 @@ export class Live {
     if (this.#viewers.size > 0) return
     this.#timer?.cancel()
     this.#timer = undefined
+    this.#shown.clear()
   }
 
   /** Sends the state of now and the latest refusals, so that the page is not empty until something happens. */
@@ -103,7 +107,9 @@ export class Live {
       this.#overview = await this.#makeOverview()
       const { count } = this.#state.flows
       const before = await this.#refusals(Math.max(0, count - BEFORE), count)
-      this.#send(viewer, this.#overview + before)
+      const allowed = await this.#allowed(true)
+      this.#send(viewer, this.#overview + before + allowed)
+      for (const each of this.#viewers) if (each !== viewer) this.#send(each, allowed)
     } catch {
       viewer.response.destroy()
     }
@@ -118,7 +124,7 @@ export class Live {
       this.#next = count
       const isDue = this.#turn++ % TURNS_PER_OVERVIEW === 0
       const overview = isDue ? await this.#makeOverview() : ''
-      const text = overview + refusals
+      const text = overview + refusals + (await this.#allowed(false))
       for (const viewer of [...this.#viewers]) this.#send(viewer, text)
     } catch {
       this.stop()
@@ -163,8 +169,23 @@ export class Live {
     }
     const left = folded.left + (first - from)
     if (folded.rows.length === 0 && left === 0) return ''
+    for (const row of folded.rows) this.#shown.add(row)
     const rows = await Promise.all(folded.rows.map(async (row) => await this.#withTexts(row)))
     return `${JSON.stringify({ refusals: rows, left })}\n`
+  }
+
+  /** One line with the keys of refusals that policy allows now, or an empty text. */
+  async #allowed(all: boolean): Promise<string> {
+    const { clock } = this.#state
+    const allowed: string[] = []
+    let until = clock.now() + SLICE_MS
+    for (const key of this.#shown.allowed(all)) {
+      if (key !== undefined) allowed.push(key)
+      if (clock.now() < until) continue
+      await new Promise<void>((resolve) => clock.soon(resolve))
+      until = clock.now() + SLICE_MS
+    }
+    return allowed.length === 0 ? '' : `${JSON.stringify({ allowed })}\n`
   }
 
   async #withTexts(row: RefusalRow): Promise<object> {

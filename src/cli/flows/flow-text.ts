@@ -89,7 +89,9 @@ function packetDetails(flow: FlowFields): string {
 
 function whyRefused(flow: FlowFields): string {
   const line = allowOfFlow(flow)
-  const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? remedyOf(flow) : `add ${line}`
+  const isPacket = flow.kind === 'drop' || flow.kind === 'audit'
+  const add = isPacket ? `add ${line}` : `add ${line} for every port, or ${line}:PORT`
+  const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? remedyOf(flow) : add
   const { lists } = behind(flow.rules)
   return `${byRules(flow.rules)}${lists.length === 0 || remedy === undefined ? '' : ` (${remedy})`}`
 }

@@ -94,7 +94,11 @@ function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
   if (typeof flow.reason === 'string') {
     return { what: name, why: flow.reason, remedy: 'policy allows the name itself' }
   }
-  return { what: name, why: 'no rule allows this name', remedy: remedyOf(flow, list) }
+  return {
+    what: name,
+    why: 'no rule allows this name',
+    remedy: remedyOf(flow, list, ' on every port'),
+  }
 }
 
 function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
@@ -128,11 +132,11 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
   return { what, why, remedy: remedyOf(flow, list) }
 }
 
-function remedyOf(flow: FlowFields, list: WatchedList): string {
+function remedyOf(flow: FlowFields, list: WatchedList, ports = ''): string {
   const line = allowOfFlow(flow)
   return line === undefined
     ? 'no line of a list can allow it'
-    : `to allow it: ${addLine(line, list)}`
+    : `to allow it${ports}: ${addLine(line, list)}`
 }
 
 function rulesText(flow: FlowFields): string {
