@@ -78,7 +78,7 @@ test('parseEndpoints reads every field', () => {
   )
 })
 
-test('parseEndpoints takes the example of the repository and an empty list', () => {
+test('parseEndpoints reads the example of the repository and an empty list', () => {
   const file = 'config/endpoints.yaml'
   const { endpoints, faults } = parseEndpoints(readFileSync(file, 'utf8'), file)
   assert.deepEqual(faults.map(formatFault), [])
@@ -89,7 +89,7 @@ test('parseEndpoints takes the example of the repository and an empty list', () 
   assert.deepEqual(parseEndpoints('endpoints: []\n', 'e'), { endpoints: [], faults: [] })
 })
 
-/** One endpoint in flow style; the fault's path loses what all rows share. */
+/** One endpoint in flow style. The path of its faults is without the common part. */
 const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] = [
   [
     '{}',

@@ -1,4 +1,4 @@
-// One interface or cgroup fences one endpoint: a second one that names it is a fault.
+// An interface or cgroup belongs to one endpoint: a second endpoint with the same one is a fault.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// The label by which an endpoint has a default egress of its own: a value that is not known never means access.
+// The label that gives an endpoint its own default egress. An unknown value never means access.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,14 +14,14 @@ function endpointFaults(labels: string): readonly string[] {
   return parseEndpoints(text, 'e').faults.map(formatFault)
 }
 
-test('readLabels takes every default egress, from any source', () => {
+test('readLabels accepts every default egress, from any source', () => {
   for (const value of DEFAULT_EGRESS) {
     assert.deepEqual(endpointFaults(`${KEY}: ${value}`), [], value)
     assert.deepEqual(endpointFaults(`"k8s:${KEY}": ${value}`), [], value)
   }
 })
 
-test('readLabels refuses a default egress that says nothing known, or two of them', () => {
+test('readLabels refuses an unknown default egress, or two of them', () => {
   const expected = 'expected allow, allow-named, allow-known, audit, deny'
   const rows: readonly (readonly [labels: string, fault: string, reason: string])[] = [
     [`${KEY}: allow-all`, `${KEY}"]: found "allow-all", ${expected}`, 'no such value'],

@@ -46,13 +46,17 @@ test('EndpointRegistry finds an endpoint by number, name and the longest prefix 
   )
 })
 
-test('EndpointRegistry forgets everything about an endpoint that is removed', () => {
+test('EndpointRegistry removes everything about an endpoint', () => {
   const registry = new EndpointRegistry({ addressesMax: 4 })
   registry.add(mkRegistered(1, ['10.0.0.0/8']))
   registry.add(mkRegistered(2, ['10.1.0.0/16']))
   registry.remove(endpointId(2))
   registry.remove(endpointId(2))
-  assert.equal(nameAt(registry, '10.1.0.1'), 'e1', 'what was behind it shows again')
+  assert.equal(
+    nameAt(registry, '10.1.0.1'),
+    'e1',
+    'the endpoint of the shorter prefix is found again',
+  )
   assert.deepEqual([registry.size, registry.room, registry.sharedCount], [1, 3, 0])
   assert.equal(registry.byName('e2'), undefined)
   registry.remove(endpointId(1))

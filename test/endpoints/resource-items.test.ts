@@ -1,4 +1,4 @@
-// A resources file read again and again while it is edited: what comes of it is what reading it as a whole gives.
+// A resources file that is read again and again while it is edited. The result equals a read of the whole file.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ function plain({ resources, faults }: ResourcesFile): object {
   }
 }
 
-/** Without faults of names that are there twice, which a reader of entries does not look for. */
+/** Without faults of repeated names, which a reader of entries does not look for. */
 function whole(text: string): object {
   const read = parseResources(text, 'r.yaml')
   const faults = read.faults.filter(({ message }) => !message.includes(' again, first at '))
@@ -46,7 +46,7 @@ test('ResourceItems keeps the records of entries that did not change', () => {
   )
 })
 
-test('ResourceItems says of a faulty entry what a whole reading says, and goes on from the last good text', () => {
+test('ResourceItems reports the same fault of an entry as a read of the whole file, and continues from the last good text', () => {
   const items = new ResourceItems('r.yaml')
   const good = `resources:\n${[0, 1, 2, 3, 4].map(entry).join('')}`
   items.parse(good)
@@ -69,7 +69,7 @@ test('ResourceItems says of a faulty entry what a whole reading says, and goes o
   }
 })
 
-test('ResourceItems gives what reading the whole text gives, through random edits', () => {
+test('ResourceItems equals a read of the whole text, through random edits', () => {
   const noise = fc.constantFrom(
     '',
     ' ',
@@ -126,7 +126,7 @@ test('ResourceItems gives what reading the whole text gives, through random edit
   )
 })
 
-/** Faults of an entry that was cut out may be told in other words; whether there are any is the same. */
+/** Faults of a cut entry can have other words. Compares only if there are any. */
 function compare(read: object, expected: object, text: string): void {
   const { faults, resources } = { faults: [], resources: [], ...read }
   const want = { faults: [], resources: [], ...expected }

@@ -1,4 +1,4 @@
-// The resources file: what is loaded, and what is a fault and where.
+// The resources file: what is loaded, and the faults with their places.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

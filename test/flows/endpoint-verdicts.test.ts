@@ -15,7 +15,7 @@ function endpoints(...ids: readonly number[]): readonly { id: number; name: stri
   return ids.map((id) => ({ id, name: `e${id}` }))
 }
 
-/** The counts of one endpoint, or of all that share counts. */
+/** The counts of one endpoint, or of all endpoints that share counts. */
 function countsOf(verdicts: EndpointVerdicts, name?: string): EndpointCounts | undefined {
   return [...verdicts.read()].find((counts) => counts.name === name)
 }
@@ -48,7 +48,7 @@ test('EndpointVerdicts counts each kind of flow in its column', () => {
   }
 })
 
-test('EndpointVerdicts has a row for each known endpoint, and none for one that is gone', () => {
+test('EndpointVerdicts has a row for each known endpoint, and none for a removed one', () => {
   const verdicts = new EndpointVerdicts()
   verdicts.keep(endpoints(1, 2))
   add(verdicts, 1, 'denied')
@@ -63,7 +63,7 @@ test('EndpointVerdicts has a row for each known endpoint, and none for one that 
     ],
   )
   add(verdicts, 1, 'denied')
-  assert.equal(countsOf(verdicts)?.dns[1], 1, 'a late flow of an endpoint that is gone')
+  assert.equal(countsOf(verdicts)?.dns[1], 1, 'a late flow of a removed endpoint')
 })
 
 test('EndpointVerdicts lets endpoints over the bound share counts, until a row is free', () => {
@@ -81,10 +81,10 @@ test('EndpointVerdicts lets endpoints over the bound share counts, until a row i
   assert.equal(verdicts.leftOut, 0)
   add(verdicts, last, 'drop')
   assert.deepEqual(countsOf(verdicts, `e${last}`)?.packets, [1, 0], 'from zero')
-  assert.deepEqual(countsOf(verdicts)?.packets, [2, 0], 'what was shared stays')
+  assert.deepEqual(countsOf(verdicts)?.packets, [2, 0], 'shared counts stay')
 })
 
-test('EndpointVerdicts keeps the total of endpoints that share counts and of those that are gone', () => {
+test('EndpointVerdicts keeps the total of endpoints that share counts and of removed ones', () => {
   const verdicts = new EndpointVerdicts()
   verdicts.keep(endpoints(1, 2))
   add(verdicts, 1, 'audited', 'audit')

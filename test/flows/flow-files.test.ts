@@ -25,7 +25,7 @@ async function withFiles(
 ): Promise<void> {
   const made = mkdtempSync(join(tmpdir(), 'flow-files-'))
   const folder = join(made, options.below ?? 'state/flows')
-  // The clock's wall time begins in the past: files that the system dates are not older than that.
+  // The clock starts in the past, so files with dates of the system are not older.
   const clock = new FakeClock(0, performance.timeOrigin)
   const logged: string[] = []
   const write = (line: string): void => void logged.push(line)
@@ -50,7 +50,7 @@ function names(folder: string): readonly string[] {
   return readdirSync(folder).toSorted()
 }
 
-test('FlowFiles makes its folder, appends lines to one file that only its owner may read, and reads them back', async () => {
+test('FlowFiles makes its folder, appends lines to one file that only its owner can read, and reads them back', async () => {
   await withFiles({}, async ({ folder, files }) => {
     files.write('{"a":1}\n')
     files.write('{"a":2}\n{"a":3}\n')
@@ -62,7 +62,7 @@ test('FlowFiles makes its folder, appends lines to one file that only its owner 
   })
 })
 
-test('FlowFiles never uses more than max-size, the oldest file going first, however much is written', async () => {
+test('FlowFiles never uses more than max-size, and removes the oldest file first', async () => {
   await withFiles({ maxOctets: MIB }, async ({ folder, files }) => {
     for (let i = 0; i < 2000; i++) {
       const line = `${JSON.stringify({ i, padding: 'x'.repeat(990) })}\n`
@@ -89,7 +89,7 @@ test('FlowFiles never uses more than max-size, the oldest file going first, howe
   })
 })
 
-test('FlowFiles removes files that were not written to for `keep`, and ends one at an eighth of it', async () => {
+test('FlowFiles removes files without a write for `keep`, and ends a file after an eighth of it', async () => {
   await withFiles({ keepMs: 8 * DAY }, async ({ folder, files, clock }) => {
     for (let day = 0; day < 5; day++) {
       files.write(`{"day":${day}}\n`)
@@ -105,14 +105,14 @@ test('FlowFiles removes files that were not written to for `keep`, and ends one 
     clock.advance(2 * DAY)
     files.tick()
     await files.settled()
-    assert.deepEqual(names(folder), [], 'the one that was written to goes as well')
+    assert.deepEqual(names(folder), [], 'the file of the last write is removed, too')
     files.write('{"day":9}\n')
     await files.settled()
     assert.equal(await readAll(folder), '{"day":9}\n')
   })
 })
 
-test('FlowFiles goes on behind the files of a daemon before, and leaves the one that it left off in alone', async () => {
+test('FlowFiles continues after the files of an earlier daemon, and leaves its last file as it is', async () => {
   await withFiles({ below: '.' }, async ({ folder, files }) => {
     writeFileSync(join(folder, 'flows-0000000041.jsonl'), '{"a":1}\n{"cut')
     writeFileSync(join(folder, 'notes.txt'), 'mine')
@@ -123,12 +123,12 @@ test('FlowFiles goes on behind the files of a daemon before, and leaves the one 
       'flows-0000000042.jsonl',
       'notes.txt',
     ])
-    assert.equal(await readAll(folder), '{"a":1}\n{"a":2}\n', 'without the line that was cut short')
+    assert.equal(await readAll(folder), '{"a":1}\n{"a":2}\n', 'without the cut line')
     assert.equal(files.octets, 13 + 8)
   })
 })
 
-test('FlowFiles tells of a folder that cannot be written to once, keeps what it could not write, and writes it when there is room', async () => {
+test('FlowFiles reports a folder that refuses writes once, keeps the lines, and writes them when there is room', async () => {
   await withFiles({ below: '.' }, async ({ folder, files, logged }) => {
     rmSync(folder, { recursive: true })
     writeFileSync(folder, 'a file stands where the folder should be')
@@ -147,7 +147,7 @@ test('FlowFiles tells of a folder that cannot be written to once, keeps what it 
   })
 })
 
-test('FlowFiles has no room for more than one batch that it cannot write', async () => {
+test('FlowFiles has room for only one batch that it cannot write', async () => {
   await withFiles({ below: 'x' }, async ({ folder, files }) => {
     writeFileSync(folder, '')
     const line = `${'x'.repeat(999)}\n`
@@ -166,7 +166,7 @@ test('FlowFiles has no room for more than one batch that it cannot write', async
   })
 })
 
-test('FlowFiles counts the files of a daemon that took over, and writes into none of them', async () => {
+test('FlowFiles counts the files of a successor, and writes into none of them', async () => {
   await withFiles({ below: '.', maxOctets: MIB }, async ({ folder, files, clock }) => {
     files.write('{"a":1}\n')
     await files.settled()
@@ -180,7 +180,7 @@ test('FlowFiles counts the files of a daemon that took over, and writes into non
   })
 })
 
-test('FlowFiles begins a new file when somebody took the folder away', async () => {
+test('FlowFiles begins a new file when another program removed the folder', async () => {
   await withFiles({}, async ({ folder, files }) => {
     files.write('{"a":1}\n')
     await files.settled()
@@ -191,7 +191,7 @@ test('FlowFiles begins a new file when somebody took the folder away', async () 
   })
 })
 
-test('readFlowFolder gives whole lines while the last one is being written, and nothing where there is no folder', async () => {
+test('readFlowFolder returns whole lines during a write, and nothing without a folder', async () => {
   await withFiles({ below: '.' }, async ({ folder }) => {
     assert.equal(await readAll(join(folder, 'none')), '')
     appendFileSync(join(folder, 'flows-0000000001.jsonl'), '{"a":1}\n{"b"')
@@ -201,7 +201,7 @@ test('readFlowFolder gives whole lines while the last one is being written, and 
   })
 })
 
-test('FlowFiles keeps a file for as long as it says, when somebody sets the clock a day forward or back', async () => {
+test('FlowFiles keeps a file for the configured time when the clock is set a day forward or back', async () => {
   for (const jumpMs of [DAY, -DAY]) {
     await withFiles({ keepMs: 12 * 3_600_000 }, async ({ folder, files, clock }) => {
       const tickAfter = async (ms: number): Promise<void> => {
@@ -213,14 +213,14 @@ test('FlowFiles keeps a file for as long as it says, when somebody sets the cloc
       await files.settled()
       clock.offsetMs = jumpMs
       await tickAfter(11 * 3_600_000)
-      assert.equal(names(folder).length, 1, `not before, after ${jumpMs}`)
+      assert.equal(names(folder).length, 1, `not earlier, after ${jumpMs}`)
       await tickAfter(2 * 3_600_000)
-      assert.equal(names(folder).length, 0, `not for longer, after ${jumpMs}`)
+      assert.equal(names(folder).length, 0, `not later, after ${jumpMs}`)
     })
   }
 })
 
-test('FlowFiles gives a file from a time to come the whole time that it keeps', async () => {
+test('FlowFiles keeps a file with a future date for the whole time', async () => {
   await withFiles({ keepMs: DAY }, async ({ folder, files, clock }) => {
     files.write('{"a":1}\n')
     await files.settled()

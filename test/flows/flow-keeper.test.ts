@@ -8,7 +8,7 @@ import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
 const AT_ZERO = Date.UTC(2026, 0, 2)
 
-/** An output that a test gives room. */
+/** An output whose room the test sets. */
 class Sink implements FlowOutput {
   readonly name: FlowOutputName
   room: number
@@ -57,7 +57,7 @@ class Lab {
   }
 }
 
-test('FlowKeeper writes what is new within a second, with times, count and the name of the node', () => {
+test('FlowKeeper writes new flows within a second, with times, count and the name of the node', () => {
   const sink = new Sink('file', 1e6)
   const lab = new Lab(sink)
   lab.ask('a.example')
@@ -69,12 +69,12 @@ test('FlowKeeper writes what is new within a second, with times, count and the n
   ])
   lab.ask('a.example')
   lab.clock.advance(30_000)
-  assert.equal(sink.lines.length, 1, 'a repetition is not news')
+  assert.equal(sink.lines.length, 1, 'a repetition is not new')
   lab.clock.advance(40_000)
   assert.match(sink.lines[1] ?? '', /"count":1,/)
 })
 
-test('FlowKeeper keeps counting while an output has no room, and tells it all when it has', () => {
+test('FlowKeeper counts while an output has no room, and writes all when it has', () => {
   const sink = new Sink('file', 0)
   const lab = new Lab(sink)
   for (let second = 0; second < 300; second++) {
@@ -92,7 +92,7 @@ test('FlowKeeper keeps counting while an output has no room, and tells it all wh
   assert.equal(lab.keeper.lost, 0)
 })
 
-test('FlowKeeper counts the lines that one output has no room for while another takes them', () => {
+test('FlowKeeper counts the lines that one output has no room for while another accepts them', () => {
   const [file, stdout] = [new Sink('file', 1e6), new Sink('stdout', 10)]
   const lab = new Lab(file, stdout)
   lab.ask('a.example')
@@ -104,7 +104,7 @@ test('FlowKeeper counts the lines that one output has no room for while another 
   assert.deepEqual([...lab.keeper.taken], [['file', 2]])
 })
 
-test('FlowKeeper tells how many flows are in no line, once', () => {
+test('FlowKeeper reports once how many flows are in no line', () => {
   const sink = new Sink('file', 1e6)
   const lab = new Lab(sink)
   for (let i = 0; i < FLOW_CAPACITY + 10; i++) lab.ask('a.example')
@@ -119,7 +119,7 @@ test('FlowKeeper tells how many flows are in no line, once', () => {
   assert.equal(sink.lines.filter((line) => line.includes('lost')).length, 1)
 })
 
-test('FlowKeeper.stop writes what was counted and ends its outputs', async () => {
+test('FlowKeeper.stop writes its counts and ends its outputs', async () => {
   const sink = new Sink('file', 1e6)
   const lab = new Lab(sink)
   for (let i = 0; i < 2000; i++) lab.ask('a.example')
@@ -141,7 +141,7 @@ for (const [direction, jumpMs] of [
   ['forward', 86_400_000],
   ['back', -86_400_000],
 ] as const) {
-  test(`FlowKeeper tells what repeats after a minute, and what was silent as new, when the clock is set a day ${direction}`, () => {
+  test(`FlowKeeper writes repetitions after a minute, and silent flows as new, when the clock is set a day ${direction}`, () => {
     const sink = new Sink('file', 1e6)
     const lab = new Lab(sink)
     lab.ask('a.example')

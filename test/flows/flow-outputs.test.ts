@@ -39,7 +39,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
 }
 
 test(
-  'SyslogOutput sends a datagram a line, keeps them while nobody listens, and finds who listens anew',
+  'SyslogOutput sends a datagram for each line, keeps lines without a receiver, and finds a new receiver',
   { skip },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'syslog-'))

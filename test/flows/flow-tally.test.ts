@@ -55,7 +55,7 @@ class Lab {
   }
 }
 
-test('FlowTally tells what is new at once, and what repeats after one minute, two, four, and at most an hour', () => {
+test('FlowTally reports new flows at once, and repetitions after one minute, two, four, and at most an hour', () => {
   const lab = new Lab()
   const told: number[] = []
   for (let second = 0; second <= 4 * 3600; second++) {
@@ -73,7 +73,7 @@ test('FlowTally tells what is new at once, and what repeats after one minute, tw
   assert.equal(lab.drain(4 * hour * 1000, true).length, 1)
 })
 
-test('FlowTally keeps count, first and last of what it did not tell yet', () => {
+test('FlowTally keeps count, first and last of unreported flows', () => {
   const lab = new Lab()
   lab.dns(1000, 'a.example')
   lab.dns(1500, 'A.Example')
@@ -87,7 +87,7 @@ test('FlowTally keeps count, first and last of what it did not tell yet', () => 
   assert.deepEqual(lab.drain(5000, true), [{ text: '0', count: 1, first: 5000, last: 5000 }])
 })
 
-test('FlowTally tells apart what differs for people, and nothing else', () => {
+test('FlowTally separates flows that differ for people, and no others', () => {
   const rows: readonly (readonly [reason: string, differs: boolean, other: (lab: Lab) => void])[] =
     [
       ['the same name in another case', false, (lab) => lab.dns(1, 'A.EXAMPLE')],
@@ -111,10 +111,10 @@ test('FlowTally tells apart what differs for people, and nothing else', () => {
   const lab = new Lab()
   lab.dns(0, 'a.example', { kind: 'unknown-client', endpoint: 0, from: '10.0.0.1' })
   lab.dns(0, 'a.example', { kind: 'unknown-client', endpoint: 0, from: '10.0.0.2' })
-  assert.equal(lab.tally.size, 2, 'nothing but its address tells an unknown client')
+  assert.equal(lab.tally.size, 2, 'only its address identifies an unknown client')
 })
 
-test('FlowTally tells packets apart by peer, port and the names of the peer', () => {
+test('FlowTally separates packets by peer, port and the names of the peer', () => {
   const lab = new Lab()
   lab.packet(0, '192.0.2.1', 443)
   lab.packet(0, '192.0.2.1', 443)
@@ -125,14 +125,14 @@ test('FlowTally tells packets apart by peer, port and the names of the peer', ()
   assert.equal(lab.tally.size, 4)
 })
 
-test('FlowTally forgets what was silent for ten minutes and told, and tells it as new when it comes again', () => {
+test('FlowTally drops reported flows after ten minutes of silence, and then reports them as new', () => {
   const lab = new Lab()
   lab.dns(0, 'a.example')
   lab.dns(0, 'b.example')
   assert.equal(lab.drain(0).length, 2)
   lab.dns(5 * MINUTE, 'b.example')
   lab.drain(10 * MINUTE)
-  assert.equal(lab.tally.size, 1, 'b was heard of five minutes ago')
+  assert.equal(lab.tally.size, 1, 'b occurred five minutes ago')
   lab.dns(11 * MINUTE, 'a.example')
   assert.deepEqual(
     lab.drain(11 * MINUTE).map(({ text }) => text),
@@ -140,10 +140,10 @@ test('FlowTally forgets what was silent for ten minutes and told, and tells it a
   )
 })
 
-test('FlowTally leaves other endpoints room when one asks a thousand names, and counts what found none', () => {
+test('FlowTally leaves other endpoints room when one asks a thousand names, and counts the flows without a row', () => {
   const lab = new Lab(64)
   for (let i = 0; i < 1000; i++) lab.dns(0, `n${i}.example`, { endpoint: 7 })
-  assert.equal(lab.tally.size, 32, 'as many as are free')
+  assert.equal(lab.tally.size, 32, 'all free rows')
   assert.equal(lab.tally.lost, 968)
   for (let i = 0; i < 16; i++) lab.dns(0, `m${i}.example`, { endpoint: 8 })
   assert.equal(lab.tally.size, 48)
@@ -155,7 +155,7 @@ test('FlowTally leaves other endpoints room when one asks a thousand names, and 
   assert.equal(lab.tally.size, 1)
 })
 
-test('FlowTally: what was told, what is pending and what was lost are all flows, whatever the order', () => {
+test('FlowTally: reported, pending and lost flows are all flows, in any order', () => {
   const step = fc.record({
     name: fc.integer({ min: 0, max: 20 }),
     endpoint: fc.integer({ min: 1, max: 3 }),

@@ -28,7 +28,7 @@ function mkAllocator(
   return { sets, clock, allocator, acquire }
 }
 
-test('Allocator gives equal sets one number from 2^24 upwards and counts the references', () => {
+test('Allocator gives equal sets one number from 2^24 up, and counts the references', () => {
   const { allocator, acquire, sets } = mkAllocator()
   const a = acquire('fqdn:a')
   const b = acquire('fqdn:b')
@@ -50,7 +50,7 @@ test('Allocator gives equal sets one number from 2^24 upwards and counts the ref
   assert.throws(() => allocator.retain(a.identity), /is in use/)
 })
 
-test('Allocator keeps a number with its set for the reuse delay and gives it up after', () => {
+test('Allocator keeps a number for its set during the reuse delay, and frees it after', () => {
   const { allocator, acquire, clock, sets } = mkAllocator()
   const { identity: id } = acquire('fqdn:a')
   allocator.release(id)
@@ -65,28 +65,32 @@ test('Allocator keeps a number with its set for the reuse delay and gives it up 
   sets.collect()
   assert.equal(allocator.setOf(id), undefined)
   assert.equal(sets.size, 1, 'its label sets are free')
-  assert.notEqual(acquire('fqdn:a').identity, id, 'numbers go round before one comes again')
+  assert.notEqual(acquire('fqdn:a').identity, id, 'numbers are reused only after a whole round')
 })
 
-test('Allocator.takeChanges reports each coming and going once', () => {
+test('Allocator.takeChanges reports each allocation and each release once', () => {
   const { allocator, acquire } = mkAllocator()
   const { identity: a } = acquire('fqdn:a')
   const { identity: b } = acquire('fqdn:b')
   allocator.release(b)
   const took = allocator.takeChanges()
-  assert.deepEqual(took, { allocated: [a, b], fresh: [a], unused: [b] }, 'b came and went unseen')
+  assert.deepEqual(
+    took,
+    { allocated: [a, b], fresh: [a], unused: [b] },
+    'b was allocated and released between two reports',
+  )
   const nothing = { allocated: [], fresh: [], unused: [] }
   assert.equal(allocator.hasChanges, false)
   assert.deepEqual(allocator.takeChanges(), nothing)
   allocator.release(a)
   acquire('fqdn:a')
-  assert.deepEqual(allocator.takeChanges(), nothing, 'went and came back')
+  assert.deepEqual(allocator.takeChanges(), nothing, 'released and allocated again')
   acquire('fqdn:b')
   assert.equal(allocator.hasChanges, true)
   assert.deepEqual(allocator.takeChanges(), { ...nothing, fresh: [b] })
 })
 
-test('Allocator.sweep leaves a number alone while nobody was told that it is unused', () => {
+test('Allocator.sweep keeps a number until its release was reported', () => {
   const { allocator, acquire, clock } = mkAllocator()
   const { identity: id } = acquire('fqdn:a')
   allocator.takeChanges()
@@ -99,13 +103,13 @@ test('Allocator.sweep leaves a number alone while nobody was told that it is unu
   assert.equal(allocator.setOf(id), undefined)
 })
 
-test('Allocator never hands out a number that the datapath carried at the start, even after a round', () => {
+test('Allocator never gives a number that the datapath had at the start, not even after a round', () => {
   const rows: readonly (readonly [carried: readonly number[], first: number, reason: string])[] = [
-    [[], FIRST_LOCAL, 'nothing there'],
+    [[], FIRST_LOCAL, 'no number in use'],
     [[1, 9], FIRST_LOCAL, 'reserved numbers only'],
     [[FIRST_LOCAL + 5], FIRST_LOCAL + 6, 'above the highest'],
-    [[LAST_LOCAL], FIRST_LOCAL, 'the highest there is: from the beginning'],
-    [[LAST_LOCAL, FIRST_LOCAL], FIRST_LOCAL + 1, 'and past what is carried there'],
+    [[LAST_LOCAL], FIRST_LOCAL, 'the highest number: from the start'],
+    [[LAST_LOCAL, FIRST_LOCAL], FIRST_LOCAL + 1, 'and past numbers in use'],
   ]
   for (const [carried, first, reason] of rows) {
     assert.equal(mkAllocator({ carried }).acquire('fqdn:a').identity, first, reason)
@@ -115,7 +119,7 @@ test('Allocator never hands out a number that the datapath carried at the start,
   assert.deepEqual(numbers, [LAST_LOCAL, FIRST_LOCAL + 1])
 })
 
-test('Allocator at the bound of dynamic identities falls back to fewer fqdn labels and nothing else', () => {
+test('Allocator at the bound of dynamic identities falls back only to fewer fqdn labels', () => {
   const rows: readonly (readonly [
     known: readonly (readonly string[])[],
     wanted: readonly string[],
@@ -169,17 +173,17 @@ test('Allocator does not count sets without fqdn labels and pre-allocated ones a
   const spare = allocator.preallocate(sets.intern(['w', 'fqdn:a']))
   assert.equal(allocator.isSpare(spare), true)
   assert.deepEqual(acquire('w', 'fqdn:a'), { identity: spare, degraded: false })
-  assert.equal(allocator.isSpare(spare), false, 'an address has it now')
+  assert.equal(allocator.isSpare(spare), false, 'an address uses it now')
   assert.equal(acquire('w', 'cidr:10.0.0.0/8').degraded, false)
   assert.equal(acquire('w', 'fqdn:b').degraded, false)
   assert.equal(allocator.dynamicInUse, 1)
   assert.equal(acquire('w', 'fqdn:c').degraded, true)
   allocator.preallocate(sets.intern(['w', 'fqdn:b']))
-  assert.equal(allocator.dynamicInUse, 0, 'what configuration foresees now is static')
+  assert.equal(allocator.dynamicInUse, 0, 'a foreseen identity is static')
   assert.equal(acquire('w', 'fqdn:d').degraded, false)
 })
 
-test('Allocator counts a set as dynamic again once configuration no longer foresees it', () => {
+test('Allocator counts a set as dynamic again when configuration no longer foresees it', () => {
   const { allocator, acquire, sets } = mkAllocator({ dynamicMax: 1 })
   const id = allocator.preallocate(sets.intern(['w', 'fqdn:a']))
   acquire('w', 'fqdn:a')
@@ -188,10 +192,10 @@ test('Allocator counts a set as dynamic again once configuration no longer fores
   allocator.release(id)
   assert.equal(allocator.dynamicInUse, 0)
   acquire('w', 'fqdn:b')
-  assert.equal(acquire('w', 'fqdn:a').degraded, true, 'its number waits, but the budget is spent')
+  assert.equal(acquire('w', 'fqdn:a').degraded, true, 'its number waits, but the budget is used up')
 })
 
-test('Allocator holds the bound also against sets whose number still waits for its delay', () => {
+test('Allocator counts sets whose number waits for its delay against the bound', () => {
   const { allocator, acquire } = mkAllocator({ dynamicMax: 2 })
   for (const text of ['fqdn:a', 'fqdn:b', 'fqdn:c', 'fqdn:d']) {
     allocator.release(acquire('w', text).identity)
@@ -203,7 +207,7 @@ test('Allocator holds the bound also against sets whose number still waits for i
   assert.equal(allocator.dynamicInUse, 2)
 })
 
-test('Allocator holds the bound of each endpoint apart from the others', () => {
+test('Allocator applies the bound of each endpoint separately', () => {
   const { allocator, sets } = mkAllocator({ dynamicPerEndpointMax: 2 })
   const acquire = (text: string, asker: number) => allocator.acquire(sets.intern([text]), asker)
   const first = ['fqdn:a', 'fqdn:b', 'fqdn:c'].map((text) => acquire(text, 1))
@@ -211,14 +215,14 @@ test('Allocator holds the bound of each endpoint apart from the others', () => {
     first.map(({ degraded }) => degraded),
     [false, false, true],
   )
-  assert.equal(acquire('fqdn:c', 2).degraded, false, 'another has its own')
+  assert.equal(acquire('fqdn:c', 2).degraded, false, 'another endpoint has its own')
   assert.deepEqual([...allocator.budget.exhausted()], [1])
   allocator.release(first[0]?.identity ?? identity(0))
-  assert.equal(acquire('fqdn:d', 1).degraded, false, 'what was given back is free')
+  assert.equal(acquire('fqdn:d', 1).degraded, false, 'a released number is free')
   assert.equal(acquire('fqdn:e', 1).degraded, true)
 })
 
-test('Allocator.views shows identities in use only', () => {
+test('Allocator.views shows only identities in use', () => {
   const { allocator, acquire, sets } = mkAllocator()
   const { identity: a } = acquire('fqdn:a')
   allocator.release(acquire('fqdn:b').identity)

@@ -6,7 +6,7 @@ import { FIRST_LOCAL, LAST_LOCAL } from '../../src/identity/reserved.ts'
 
 const NOBODY = (): boolean => false
 
-test('Numbers.take gives a set the number that the daemon before gave it, whatever the order of its labels', () => {
+test('Numbers.take gives a set the number of the daemon before, in any order of its labels', () => {
   const id = identity(FIRST_LOCAL + 7)
   const numbers = new Numbers({
     carried: new Set([id]),
@@ -14,7 +14,7 @@ test('Numbers.take gives a set the number that the daemon before gave it, whatev
   })
   assert.deepEqual(numbers.labelsOf(id), ['reserved:world', 'fqdn:a'])
   const other = numbers.take(() => ['fqdn:a'], NOBODY)
-  assert.equal(other, FIRST_LOCAL + 8, 'another set gets one above all that are known')
+  assert.equal(other, FIRST_LOCAL + 8, 'another set gets a number above all known ones')
   assert.equal(
     numbers.take(() => ['fqdn:a', 'reserved:world'], NOBODY),
     id,
@@ -22,7 +22,7 @@ test('Numbers.take gives a set the number that the daemon before gave it, whatev
   assert.equal(numbers.labelsOf(id), undefined, 'claimed')
 })
 
-test('Numbers.take gives one of two numbers whose labels became the same, and the other to nobody', () => {
+test('Numbers.take gives one of two numbers whose labels became equal, and the other to no set', () => {
   const [first, second] = [identity(FIRST_LOCAL), identity(FIRST_LOCAL + 1)]
   const labels = ['fqdn:a']
   const numbers = new Numbers({
@@ -45,7 +45,7 @@ test('Numbers.take gives one of two numbers whose labels became the same, and th
   assert.deepEqual(
     numbers.labelsOf(second),
     labels,
-    'entries that carry it are still known by them',
+    'entries with the number still have its labels',
   )
 })
 
@@ -53,7 +53,7 @@ test('Numbers.take gives a withheld number to no other set, until it is forgotte
   const withheld = [{ id: identity(FIRST_LOCAL), labels: ['fqdn:a'] }]
   const numbers = new Numbers({ carried: new Set([identity(LAST_LOCAL)]), withheld })
   const first = numbers.take(() => ['fqdn:b'], NOBODY)
-  assert.equal(first, FIRST_LOCAL + 1, 'the round begins anew and passes over what is withheld')
+  assert.equal(first, FIRST_LOCAL + 1, 'the round starts again and skips withheld numbers')
   numbers.forgetWithheld()
   assert.deepEqual([...numbers.withheld], [])
   const given = new Set<number>([first])
@@ -61,7 +61,7 @@ test('Numbers.take gives a withheld number to no other set, until it is forgotte
     () => ['fqdn:a'],
     (id) => given.has(id),
   )
-  assert.equal(second, FIRST_LOCAL + 2, 'its set gets another one then')
+  assert.equal(second, FIRST_LOCAL + 2, 'its set then gets another number')
 })
 
 test('Numbers.take throws when every number is in use', () => {

@@ -1,4 +1,4 @@
-// What each selector selects, against a naive reading of docs/spec/semantics 3: by labels alone.
+// What each selector selects, compared with a naive reading of docs/spec/semantics 3: only by labels.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -83,7 +83,7 @@ function selectsNaively(spec: SelectorSpec, labels: readonly string[]): boolean 
   })
 }
 
-test('SelectorCache selects by labels alone, whichever came first, selector or identity', () => {
+test('SelectorCache selects only by labels, whether the selector or the identity is first', () => {
   const random = new Random(5)
   const sets = new LabelSets()
   const cache = new SelectorCache({ labelSets: sets })
@@ -121,7 +121,7 @@ test('SelectorCache selects by labels alone, whichever came first, selector or i
   }
 })
 
-test('SelectorCache has one selector for equal texts and counts who uses it', () => {
+test('SelectorCache has one selector for equal texts, and counts its users', () => {
   const cache = new SelectorCache({ labelSets: new LabelSets() })
   const first = cache.acquire(fqdn('*.Cilium.io.'))
   const second = cache.acquire(fqdn('*.CILIUM.io'))
@@ -135,7 +135,7 @@ test('SelectorCache has one selector for equal texts and counts who uses it', ()
   assert.throws(() => cache.release(first.selector), /is known/)
 })
 
-test('SelectorCache takes exceptions as part of a CIDR selector, in any order', () => {
+test('SelectorCache accepts exceptions of a CIDR selector in any order', () => {
   const cache = new SelectorCache({ labelSets: new LabelSets() })
   const { selector } = cache.acquire(cidr('10.0.0.0/8', '10.2.0.0/16', '10.1.0.0/16'))
   assert.equal(cache.acquire(cidr('10.0.0.0/8', '10.1.0.0/16', '10.2.0.0/16')).selector, selector)

@@ -1,4 +1,4 @@
-// The state of interception follows the rules of the kernel also where no event reports their change.
+// The state of interception follows the kernel's rules also without events about their change.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -21,7 +21,7 @@ const PLAN: InterceptPlan = {
 const OTHERS = { rule: { chain: 'about', comment: 'plan of another config' } }
 const LOOK_MS = 3000
 
-/** A kernel that reports no event; `table` is what nft(8) lists of our table. */
+/** A kernel that reports no event. `table` is the output of nft(8) for our table. */
 class QuietKernel {
   table: string | undefined
   generation = 1
@@ -55,7 +55,7 @@ class QuietKernel {
   })
 }
 
-test('a change that no event reports is seen within seconds, and nothing is listed without a change', async () => {
+test('interception notices a change without an event within seconds, and lists nothing without a change', async () => {
   const [kernel, clock] = [new QuietKernel(), new FakeClock()]
   const interception = new Interception({
     plan: PLAN,
@@ -92,5 +92,5 @@ test('a change that no event reports is seen within seconds, and nothing is list
   interception.release()
   kernel.generation++
   await pass(LOOK_MS)
-  assert.equal(kernel.looks, before, 'after the end nothing is looked at')
+  assert.equal(kernel.looks, before, 'no look after the end')
 })

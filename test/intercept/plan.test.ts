@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
 import { maybePlan, mkPlan } from '../support/labs/intercept-plans.ts'
 
-test('makePlan makes nothing of explicit listeners alone', () => {
+test('makePlan is empty for explicit listeners', () => {
   assert.equal(maybePlan({ listeners: '{ address: 127.0.0.1, port: 5300 }' }), undefined)
 })
 
-test('makePlan says where each listener of mode tproxy is and whose DNS it takes', () => {
+test('makePlan has the address of each tproxy listener and the interfaces whose DNS it intercepts', () => {
   const plan = mkPlan({
     listeners:
       "{ port: 10053, mode: tproxy, interfaces: [eth1, 'lxc*'] }, { port: 10054, mode: tproxy }",
@@ -47,7 +47,7 @@ test('makePlan gives each family the address of its listener', () => {
   }
 })
 
-test('makePlan lets our own traffic past a redirect only to servers that we ask at port 53', () => {
+test('makePlan passes our own queries by a redirect only to servers that we ask at port 53', () => {
   const listeners = '{ port: 5300, mode: redirect }'
   const rows: readonly (readonly [more: string, exempt: object | undefined, reason: string])[] = [
     ['', { 4: ['192.0.2.53'], 6: ['2001:db8:53::53'] }, 'the pool; port 5353 is not redirected'],
@@ -59,12 +59,12 @@ test('makePlan lets our own traffic past a redirect only to servers that we ask 
     [
       'upstreams: { trusted: [10.96.0.10/32] }',
       { 4: ['192.0.2.53'], 6: ['2001:db8:53::53'] },
-      'who is never asked is not exempt',
+      'a server that is never asked is not exempt',
     ],
     [
       'upstreams: { original-destination: true, untrusted: pass }',
       undefined,
-      'whomever clients ask',
+      'any server that clients ask',
     ],
   ]
   for (const [more, exempt, reason] of rows) {
@@ -73,7 +73,7 @@ test('makePlan lets our own traffic past a redirect only to servers that we ask 
   assert.equal(mkPlan({ listeners, uid: 42 }).redirect?.uid, 42)
 })
 
-test('makePlan leaves IPv6 out where the host has none, and says so, unless a listener needs it', () => {
+test('makePlan leaves IPv6 out if the host has none, and reports it, unless a listener needs it', () => {
   const plan = mkPlan({ listeners: '{ port: 9, mode: tproxy }', hasIpv6: false })
   assert.deepEqual([plan.families, plan.tproxy[0]?.targets[6]], [[4], undefined])
   assert.match(plan.notes.join(), /IPv6 is left out/)
@@ -83,7 +83,7 @@ test('makePlan leaves IPv6 out where the host has none, and says so, unless a li
   )
 })
 
-test('makePlan refuses what no rule could say', () => {
+test('makePlan refuses what no rule can express', () => {
   const rows: readonly (readonly [listener: string, fault: RegExp])[] = [
     ['{ port: 0, mode: tproxy }', /found port 0, expected a fixed one/],
     [

@@ -11,7 +11,7 @@ import { mkPlan } from '../support/labs/intercept-plans.ts'
 
 const PLAN = mkPlan({ listeners: '{ port: 10053, mode: tproxy }' })
 
-/** As `ip -4 -j rule` of iproute2 6.1 prints what `intercept up` makes. */
+/** What `ip -4 -j rule` of iproute2 6.1 prints after `intercept up`. */
 const OURS = `[{"priority":0,"src":"all","table":"local"},
 {"priority":53,"src":"all","fwmark":"0x4e47","iif":"lo","goto":55,"protocol":"78"},
 {"priority":54,"src":"all","fwmark":"0x4e47","table":"20039","protocol":"78"},
@@ -20,7 +20,7 @@ const OURS = `[{"priority":0,"src":"all","table":"local"},
 const ROUTES =
   '[{"type":"local","dst":"default","dev":"lo","table":"20039","scope":"host","flags":[]}]'
 
-test('foundSteps reads back what routingSteps make, in the order of making', () => {
+test('foundSteps reads what routingSteps make, in their order', () => {
   const made = routingSteps(PLAN).filter(({ add }) => add[0] === '-4')
   assert.deepEqual(foundSteps(4, parseRules(OURS), ROUTES), made)
   assert.deepEqual(foundSteps(4, parseRules('[]'), ''), [])
@@ -31,14 +31,14 @@ test('ruleInTheWay names rules of others that would take our packets, and no oth
     [
       `"priority":10,"src":"all","table":"200"`,
       /comes before ours: move it behind 55/,
-      'everything goes there',
+      'everything is routed there',
     ],
     [
       `"priority":10,"src":"10.0.0.0","srclen":8,"table":"200"`,
       /from 10.0.0.0\/8/,
-      'some clients go there',
+      'some clients are routed there',
     ],
-    [`"priority":100,"src":"all","table":"200"`, undefined, 'behind ours'],
+    [`"priority":100,"src":"all","table":"200"`, undefined, 'after ours'],
     [
       `"priority":9,"src":"all","fwmark":"0x200","fwmask":"0xf00","table":"2004"`,
       undefined,
@@ -62,9 +62,13 @@ test('ruleInTheWay names rules of others that would take our packets, and no oth
     [
       `"priority":54,"src":"all","fwmark":"0x4e47","table":"20039","protocol":"4"`,
       /uses routing table/,
-      'as ours, made by another',
+      'the same as ours, of another program',
     ],
-    [`"priority":20,"src":"all","iif":"lo","table":"200"`, undefined, 'what this host sends only'],
+    [
+      `"priority":20,"src":"all","iif":"lo","table":"200"`,
+      undefined,
+      'only packets that this host sends',
+    ],
     [`"priority":1,"src":"all","table":"local"`, undefined, 'the local table moved'],
   ]
   for (const [rule, reason, why] of rows) {
@@ -75,7 +79,7 @@ test('ruleInTheWay names rules of others that would take our packets, and no oth
   assert.equal(ruleInTheWay(parseRules(OURS), PLAN), undefined)
 })
 
-test('foreignRoute tells routes of others in our table from ours', () => {
+test('foreignRoute separates routes of others in our table from ours', () => {
   assert.equal(
     foreignRoute('[{"type":"local","dst":"default","dev":"lo","protocol":"78"}]'),
     undefined,

@@ -11,7 +11,7 @@ import {
 const T = 'namegate_intercept'
 type Item = Readonly<Record<string, object>>
 
-/** What nft lists: two tables, the chains with so many rules each. */
+/** The output of nft: two tables, with this number of rules in each chain. */
 function listing(version = '1.0.6'): Item[] {
   return [
     { metainfo: { version } },
@@ -39,7 +39,7 @@ function sealsIn(script: string): Parts {
   )
 }
 
-test('damageOf is empty as long as nothing but handles, counters and interfaces changes', () => {
+test('damageOf is empty while only handles, counters and interfaces change', () => {
   const seals = sealsIn(digestScript(partsOf(listing())))
   assert.deepEqual(damageOf(partsOf(listing()), seals), [])
   const later: Item[] = listing().map((item) => {
@@ -53,7 +53,7 @@ test('damageOf is empty as long as nothing but handles, counters and interfaces 
   assert.deepEqual(damageOf(partsOf(later), seals), [])
 })
 
-test('damageOf names what is gone, less, changed or added', () => {
+test('damageOf names missing, fewer, changed and added rules', () => {
   const seals = sealsIn(digestScript(partsOf(listing())))
   const without = (...at: readonly number[]): Item[] => listing().filter((_, i) => !at.includes(i))
   const rows: readonly (readonly [items: Item[], damage: readonly string[], reason: string])[] = [
@@ -62,17 +62,17 @@ test('damageOf names what is gone, less, changed or added', () => {
     [
       [...without(7), rule('queries', 12, { accept: null })],
       [`nft chain inet ${T} queries (changed)`],
-      'a rule in the place of another',
+      'another rule in its place',
     ],
     [
       [...listing(), rule('queries', 12, { accept: null })],
       [`nft chain inet ${T} queries (3 of 2 rules)`],
-      'a rule of somebody else',
+      'a rule of another program',
     ],
     [
       [...without(5), { chain: { family: 'inet', name: 'queries' } }],
       [`nft chain inet ${T} queries (changed)`],
-      'a chain made anew that no packet comes to',
+      'a chain made again that no packet reaches',
     ],
     [without(2), [`nft set inet ${T} servers4`], 'a set deleted'],
     [
@@ -80,17 +80,17 @@ test('damageOf names what is gone, less, changed or added', () => {
       [`nft set inet ${T} servers4 (changed)`],
       'a set flushed',
     ],
-    [without(8, 9), [`nft table bridge ${T}`], 'a table with all its chains, told once'],
+    [without(8, 9), [`nft table bridge ${T}`], 'a table with all its chains, reported once'],
     [without(9), [`nft chain bridge ${T} between`], 'a chain deleted'],
     [
       without(1).concat({ table: { family: 'inet', name: T, flags: 'dormant' } }),
       [`nft table inet ${T} (changed)`],
-      'a table put to sleep',
+      'a dormant table',
     ],
     [
       [...listing(), { chain: { family: 'inet', name: 'more' } }],
       [`nft chain inet ${T} more (without digest)`],
-      'a chain of somebody else',
+      'a chain of another program',
     ],
   ]
   for (const [items, damage, reason] of rows) {
@@ -99,7 +99,7 @@ test('damageOf names what is gone, less, changed or added', () => {
   assert.deepEqual(damageOf(partsOf(listing()), new Map()), [`nft chain inet ${T} seals`])
 })
 
-test('damageOf counts rules alone where another version of nft lists them', () => {
+test('damageOf only counts rules if another version of nft lists them', () => {
   const seals = sealsIn(digestScript(partsOf(listing())))
   const items = listing('1.1.3').filter((_, i) => i !== 7)
   const worded = [...items, rule('queries', 9, { 'drop now': null })]
@@ -107,7 +107,7 @@ test('damageOf counts rules alone where another version of nft lists them', () =
   assert.deepEqual(damageOf(partsOf(items), seals), [`nft chain inet ${T} queries (1 of 2 rules)`])
 })
 
-test('digestScript writes comments that nft takes', () => {
+test('digestScript writes comments that nft accepts', () => {
   const name = `chain bridge ${'q'.repeat(31)}`
   const part = { rules: 4_294_967_295, digest: 'f'.repeat(16), version: '10.10.10-rc1' }
   const [, comment = ''] = /comment "(.*)"/.exec(digestScript(new Map([[name, part]]))) ?? []

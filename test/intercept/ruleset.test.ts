@@ -6,7 +6,7 @@ import { mkPlan } from '../support/labs/intercept-plans.ts'
 const TPROXY = mkPlan({ listeners: '{ port: 10053, mode: tproxy }' })
 const REDIRECT = mkPlan({ listeners: '{ port: 5300, mode: redirect }' })
 
-test('parseInForce reads what is said, the sets, and the counters of both tables together', () => {
+test('parseInForce reads the comment, the sets, and the counters of both tables together', () => {
   const inet = items(
     { metainfo: { version: '1.0.6' } },
     { counter: { family: 'inet', name: 'taken', packets: 3 } },
@@ -34,10 +34,10 @@ test('parseInForce reads what is said, the sets, and the counters of both tables
     ]),
     packets: { taken: 3, forged: 0, unheard: 0, own: 0, guarded: 0, bridged: 2 },
   })
-  assert.equal(parseInForce(items()).about, '', 'emptied by somebody')
+  assert.equal(parseInForce(items()).about, '', 'emptied by another program')
 })
 
-test('parseChains picks the tables to look into, and those that drop what comes in', () => {
+test('parseChains picks the tables to read, and those that drop incoming packets', () => {
   const chain = (
     family: string,
     table: string,
@@ -63,7 +63,7 @@ test('parseChains picks the tables to look into, and those that drop what comes 
   assert.deepEqual(parseChains(json, REDIRECT), { suspects: [['inet', 'early']], closed })
 })
 
-test('foreignRule names rules of others that send DNS elsewhere, and no others', () => {
+test('foreignRule names rules of others that redirect DNS, and no others', () => {
   const udp53 = port(53)
   const rows: readonly (readonly [
     expressions: readonly object[],
@@ -81,16 +81,16 @@ test('foreignRule names rules of others that send DNS elsewhere, and no others',
       'iptables',
     ],
     [[port({ set: [80, { range: [50, 60] }] }), { tproxy: {} }], /tproxy/, 'a range in a set'],
-    [[port('@ports'), { tproxy: {} }], /tproxy/, 'a set that may hold it'],
+    [[port('@ports'), { tproxy: {} }], /tproxy/, 'a set that can contain it'],
     [[port(80), { tproxy: {} }], undefined, 'another port'],
     [[port({ range: [54, 60] }), { tproxy: {} }], undefined, 'another range'],
     [[l4('udp'), { tproxy: {} }], /tproxy/, 'all of UDP'],
     [
       [{ match: { left: { meta: { key: 'mark' } }, right: 512 } }, { tproxy: {} }],
       undefined,
-      'somebody marks first',
+      'a mark before',
     ],
-    [[udp53, { accept: null }], undefined, 'it sends nothing elsewhere'],
+    [[udp53, { accept: null }], undefined, 'it redirects nothing'],
     [[udp53, { redirect: { port: 5 } }], undefined, 'untracked packets meet no nat'],
   ]
   for (const [expr, reason, why] of rows) {

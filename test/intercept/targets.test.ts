@@ -30,7 +30,7 @@ function port(ifindex: number, ifname: string, master: string, kind: string): ob
 
 const BRIDGE = Uint8Array.of(2, 0, 0, 0, 0, 3)
 
-test('findTargets puts the bridge in place of its port, and tells the datapath the address of the bridge', () => {
+test('findTargets replaces a port by its bridge, and reports the address of the bridge to the datapath', () => {
   const rows: readonly (readonly [
     interfaces: string,
     endpoints: readonly string[],
@@ -77,9 +77,9 @@ test('findTargets puts the bridge in place of its port, and tells the datapath t
       'a bond takes the packets of its part',
     ],
     ['[]', ['soon1'], ['soon1'], ['soon1'], [], 'not there yet'],
-    ['[br7]', [], ['br7'], ['br7'], [], 'a bridge that is not there yet is none'],
+    ['[br7]', [], ['br7'], ['br7'], [], 'a bridge that does not exist yet is none'],
     ['[lo]', [], [], [], [], 'the loopback is for mode redirect'],
-    ['[]', ['lo', 'we"ird'], [], [], [], 'nor what no rule can name'],
+    ['[]', ['lo', 'we"ird'], [], [], [], 'nor interfaces that no rule can name'],
     [
       "['*']",
       [],
@@ -102,7 +102,7 @@ test('findTargets puts the bridge in place of its port, and tells the datapath t
     assert.deepEqual(
       findTargets(plan, endpoints, LINKS),
       {
-        // In these rows every bridge named is there.
+        // In these rows every named bridge exists.
         parts: [{ routed, bridges: routed.filter((name) => name === 'br0'), ports }],
         interfaces: indexes.map(([ifindex, isPort]) => ({
           ifindex,
@@ -115,7 +115,7 @@ test('findTargets puts the bridge in place of its port, and tells the datapath t
   }
 })
 
-test('findTargets tells the datapath only of families that rules are for', () => {
+test('findTargets reports to the datapath only families that have rules', () => {
   const plan = mkPlan({
     listeners: '{ address: 127.0.0.1, port: 9, mode: tproxy, interfaces: [lxc6] }',
   })

@@ -1,5 +1,5 @@
-// The texts that go to nft, ip and iptables-restore, whole: every change of a rule has to be looked at here. What
-// they do to packets is in test/kernel/intercept-*.test.ts.
+// The whole texts for nft, ip and iptables-restore. A change of a rule changes them here. test/kernel/intercept/ shows what they do to
+// packets.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -48,19 +48,19 @@ function expected(name: string): string {
 }
 
 for (const [file, plan, names] of ROWS) {
-  test(`installScript and iptablesText say what expected/${file} says`, () => {
+  test(`installScript and iptablesText equal expected/${file}`, () => {
     const script = installScript({ plan, names, about: 'text', withBridge: true })
     assert.equal(script, expected(`${file}.nft`))
     assert.equal(iptablesText(plan, names), expected(`${file}.iptables`))
   })
 }
 
-test('installScript leaves the bridge out where the kernel has none for it', () => {
+test('installScript leaves the bridge out if the kernel has none for it', () => {
   const script = installScript({ plan: TPROXY, names: TPROXY_NAMES, about: '', withBridge: false })
   assert.doesNotMatch(script, /table bridge/)
 })
 
-test('updateScript writes the sets that differ, and nothing when none does', () => {
+test('updateScript writes the sets that differ, or nothing', () => {
   const sets = new Map([
     ['inet interfaces0', ['br0']],
     ['bridge interfaces0', ['veth1']],
@@ -70,7 +70,7 @@ test('updateScript writes the sets that differ, and nothing when none does', () 
   assert.equal(
     script,
     'flush set inet namegate_intercept interfaces1\n',
-    'a set that is not there is left out',
+    'a missing set is left out',
   )
   sets.set('inet interfaces1', []).set('inet interfaces0', [])
   assert.equal(
@@ -81,7 +81,7 @@ test('updateScript writes the sets that differ, and nothing when none does', () 
   assert.equal(updateScript(TPROXY_NAMES, sets), '')
 })
 
-test('bridgesChanged says when a bridge came or went, for the chain that must be put in after it', () => {
+test('bridgesChanged is true when a bridge was added or removed, because the chain must be added after it', () => {
   const sets = new Map([
     ['inet bridges0', ['br0']],
     ['inet bridges1', []],
@@ -91,14 +91,14 @@ test('bridgesChanged says when a bridge came or went, for the chain that must be
   assert.equal(bridgesChanged(TPROXY_NAMES, sets.set('inet bridges0', ['br0', 'br1'])), true)
 })
 
-test('removeScript names the tables that are there', () => {
+test('removeScript names the existing tables', () => {
   assert.equal(
     removeScript(['inet', 'bridge']),
     'delete table inet namegate_intercept\ndelete table bridge namegate_intercept\n',
   )
 })
 
-test('routingSteps are made for TPROXY only, in the families that have a listener', () => {
+test('routingSteps exist only for TPROXY, in the families with a listener', () => {
   assert.deepEqual(routingSteps(REDIRECT), [])
   assert.deepEqual(
     routingSteps(BOTH).map(({ add }) => add.join(' ')),
@@ -111,7 +111,7 @@ test('routingSteps are made for TPROXY only, in the families that have a listene
   )
 })
 
-test('aboutOf tells plans apart by their rules, in what fits a comment of nftables', () => {
+test('aboutOf separates plans by their rules, in the length of an nftables comment', () => {
   const texts = [TPROXY, REDIRECT, BOTH, { ...TPROXY, mark: 1 }, { ...TPROXY, table: 1 }].map(
     aboutOf,
   )

@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { mustRun, runTool, toolError, toolRunner } from '../../src/intercept/tools.ts'
 
-test('toolError makes one line with the remedy of what a tool said', () => {
+test('toolError makes one line with the remedy from the output of a tool', () => {
   const rows: readonly (readonly [stderr: string, message: string, reason: string])[] = [
     [
       'ENOENT',
       'Cannot run nft: it is not installed: apt-get install nftables',
-      'the tool is not there',
+      'the tool is missing',
     ],
     [
       'netlink: Error: cache initialization failed: Operation not permitted\n',
@@ -38,7 +38,7 @@ test('toolError makes one line with the remedy of what a tool said', () => {
 })
 
 test(
-  'runTool gives what a tool says, and mustRun throws when it fails',
+  'runTool returns the output of a tool, and mustRun throws when the tool fails',
   { skip: process.platform !== 'linux' },
   async () => {
     const { code, stdout } = await runTool('ip', ['-V'])
@@ -49,7 +49,7 @@ test(
 )
 
 test(
-  'toolRunner ends a tool that takes longer than its limit, and does not wait for what the tool started',
+  'toolRunner ends a tool that takes longer than its limit, and does not wait for its children',
   { skip: process.platform !== 'linux' },
   async () => {
     const run = toolRunner(50)

@@ -27,7 +27,7 @@ function mkResource(clock: FakeClock, ttl: number | undefined): ApiResource {
   return toApiResource(resource ?? assert.fail('it is one'), ttl, clock)
 }
 
-/** Milliseconds that are left of a resource with a TTL of ten hours that was kept an hour after it was given. */
+/** The milliseconds left of a resource with a TTL of ten hours that was recorded an hour after it was set. */
 function leftIn(
   jumpMs: number,
   { id, up, wallMs }: { readonly id: string; readonly up: number; readonly wallMs: number },
@@ -42,7 +42,7 @@ function leftIn(
   return read.kind === 'ok' ? read.resource.due - next.clock.now() : 'over'
 }
 
-test('parseKept gives a resource the rest of its TTL, whatever the wall clock does, and after a reboot never more', () => {
+test('parseKept gives a resource the rest of its TTL, whatever the wall clock does, and never more after a reboot', () => {
   const later = DAY_MS + 2 * HOUR_MS
   const at = WALL + 2 * HOUR_MS
   const rows: readonly (readonly [
@@ -60,12 +60,12 @@ test('parseKept gives a resource the rest of its TTL, whatever the wall clock do
     ['a reboot', 0, { id: 'b2', up: 1000, wallMs: at }, 8 * HOUR_MS],
     ['a reboot and back', 0, { id: 'b2', up: 1000, wallMs: at - DAY_MS }, TTL_MS],
     ['a reboot and forward', 0, { id: 'b2', up: 1000, wallMs: at + DAY_MS }, 'over'],
-    ['boots that nobody knows', 0, { id: '00', up: later, wallMs: at }, 8 * HOUR_MS],
+    ['an unknown boot', 0, { id: '00', up: later, wallMs: at }, 8 * HOUR_MS],
   ]
   for (const [why, jumpMs, next, left] of rows) assert.equal(leftIn(jumpMs, next), left, why)
 })
 
-test('parseKept reads what was kept before ends were kept by two clocks', () => {
+test('parseKept reads records of versions with one clock', () => {
   const { clock, boot } = machine('a1', DAY_MS, WALL)
   const kept = { name: 'db', addresses: ['192.0.2.1'], ttl: '10h' }
   const expires = new Date(WALL + HOUR_MS).toISOString()
@@ -73,7 +73,7 @@ test('parseKept reads what was kept before ends were kept by two clocks', () => 
   assert.equal(read.kind === 'ok' && read.resource.due, HOUR_MS)
 })
 
-test('expiryOf goes with the wall clock, and is nothing where there is no end', () => {
+test('expiryOf follows the wall clock, and is undefined without an end', () => {
   const clock = new FakeClock(0, WALL)
   const resource = mkResource(clock, TTL_MS)
   clock.offsetMs = -DAY_MS

@@ -1,4 +1,4 @@
-// Policies and endpoints that the program gives while the daemon runs, beside those of files.
+// Policies and endpoints that a program sets at run time, beside those of files.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -44,7 +44,7 @@ async function told(lab: DaemonLab, ...asked: readonly string[]): Promise<readon
   return verdicts
 }
 
-test('ConfigSources.edit adds, changes and takes back policies and endpoints beside files', async () => {
+test('ConfigSources.edit adds, changes and removes policies and endpoints beside files', async () => {
   await withLab(OPTIONS, async (lab) => {
     const { sources } = lab.daemon
     const ask = async () =>
@@ -63,7 +63,7 @@ test('ConfigSources.edit adds, changes and takes back policies and endpoints bes
     assert.deepEqual(await ask(), ['REFUSED 15', 'NOERROR', 'REFUSED 15'], 'a file changed')
     sources.edit({ ...policies({ b: undefined }), ...endpoints({ other: undefined }) })
     await lab.pass(100)
-    assert.deepEqual(await ask(), ['REFUSED 15', 'REFUSED 18', 'REFUSED 18'], 'taken back')
+    assert.deepEqual(await ask(), ['REFUSED 15', 'REFUSED 18', 'REFUSED 18'], 'removed')
     assert.deepEqual(
       [...policyRows(lab.admin)].map(({ name }) => name),
       ['a'],
@@ -71,7 +71,7 @@ test('ConfigSources.edit adds, changes and takes back policies and endpoints bes
   })
 })
 
-test('ConfigSources.edit changes nothing when anything in it is wrong', async () => {
+test('ConfigSources.edit changes nothing if any part is wrong', async () => {
   await withLab(OPTIONS, async (lab) => {
     const { sources, policies: control } = lab.daemon
     const { revision } = control
@@ -80,7 +80,7 @@ test('ConfigSources.edit changes nothing when anything in it is wrong', async ()
       [
         { ...endpoints({ other }), ...policies({ x: { kind: 'Pod' } }) },
         'policy x: found no apiVersion, expected cilium.io/v2',
-        'no policy: the endpoint of the same edit is not taken either',
+        'no policy: the endpoint of the same edit is not added either',
       ],
       [
         policies({ x: 'a: [' }),
@@ -122,7 +122,7 @@ test('ConfigSources.edit changes nothing when anything in it is wrong', async ()
   })
 })
 
-test('ConfigSources.edit lets two endpoints change places in one edit, not in two', async () => {
+test('ConfigSources.edit lets two endpoints swap places in one edit, not in two', async () => {
   await withLab(OPTIONS, async (lab) => {
     const { sources } = lab.daemon
     const at = (name: string, address: string) => ({ ...other, name, addresses: [address] })
@@ -138,7 +138,7 @@ test('ConfigSources.edit lets two endpoints change places in one edit, not in tw
   })
 })
 
-test('ConfigSources.edit of what is as it was changes no revision', async () => {
+test('ConfigSources.edit without a change keeps the revision', async () => {
   await withLab(OPTIONS, async (lab) => {
     const { sources, policies: control, core } = lab.daemon
     const edit = {
@@ -154,7 +154,7 @@ test('ConfigSources.edit of what is as it was changes no revision', async () => 
   })
 })
 
-test('ConfigSources.edit refuses what passes a bound, and what was in force stays', async () => {
+test('ConfigSources.edit refuses an edit over a bound, and what was in force stays', async () => {
   const config = `${OPTIONS.config}\nlimits: { endpoints: 2 }`
   await withLab({ ...OPTIONS, config }, async (lab) => {
     const { sources } = lab.daemon
@@ -168,7 +168,7 @@ test('ConfigSources.edit refuses what passes a bound, and what was in force stay
   })
 })
 
-test('readEdit tells every fault of an edit at once', () => {
+test('readEdit reports every fault of an edit at once', () => {
   const { faults } = readEdit({ ...policies({ p: 7 }), ...endpoints({ e: {} }) })
   assert.deepEqual(faults.map(formatFault), [
     'policy p: found 7, expected a policy: a mapping with apiVersion, kind, metadata and spec',

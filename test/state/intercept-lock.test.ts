@@ -7,7 +7,7 @@ import { isBuilt, loadPosix } from '../../src/native/native.ts'
 const skip = isBuilt('posix') ? false : 'the native part is not built'
 
 test(
-  'withInterceptLock lets one work at a time, and the next when the first is done or failed',
+  'withInterceptLock lets one caller work at a time, and the next when the first has ended or failed',
   { skip },
   async () => {
     const posix = loadPosix()
@@ -25,13 +25,13 @@ test(
     assert.deepEqual(await Promise.all([job('two'), job('three')]), ['two', 'three'])
     await failed
     for (let i = 0; i < order.length; i += 2) {
-      assert.equal(order[i]?.replace('begins', 'ends'), order[i + 1], 'nobody comes between')
+      assert.equal(order[i]?.replace('begins', 'ends'), order[i + 1], 'no other caller between')
     }
     assert.equal(order.length, 6)
   },
 )
 
-test('withInterceptLock gives up at last and names who has it', { skip }, async () => {
+test('withInterceptLock gives up after its limit, and names the holder', { skip }, async () => {
   const posix = loadPosix()
   const pause = async () => await Promise.resolve()
   await withInterceptLock(posix, pause, async () => {

@@ -13,7 +13,7 @@ import { NEXT_READERS, toVersion2 } from '../support/nodes/state-format-2.ts'
 
 const day = 86_400
 
-test('readState says that a newer version wrote a file, and the next version reads both', async () => {
+test('readState reports a file of a newer version, and the next version reads both', async () => {
   const node = new StateNode()
   const disk = await twoGenerations(node)
   const all = [1, 2, 3].map((serial) => rowOf(serial))
@@ -38,7 +38,7 @@ test('readState says that a newer version wrote a file, and the next version rea
   assert.deepEqual([node.read(disk).image, node.read(disk, NEXT_READERS).image], [3, 3])
 })
 
-test('readState goes by the time since boot within one boot, and through the wall clock after it', async () => {
+test('readState uses the time since boot within one boot, and the wall clock after it', async () => {
   const rows: readonly (readonly [
     reason: string,
     change: (node: StateNode) => void,
@@ -69,7 +69,7 @@ test('readState goes by the time since boot within one boot, and through the wal
       500,
     ],
     [
-      'a reboot, and the wall clock a day back: as much is left as there was',
+      'a reboot, and the wall clock a day back: the same time is left',
       (node) => {
         node.reboot()
         node.wallShift = -day * 1000
@@ -78,7 +78,7 @@ test('readState goes by the time since boot within one boot, and through the wal
       0,
     ],
     [
-      'a reboot, and the wall clock a day forward: all is over',
+      'a reboot, and the wall clock a day forward: everything is over',
       (node) => {
         node.reboot()
         node.wallShift = day * 1000

@@ -24,12 +24,12 @@ function flip(octets: Uint8Array, at: number): Uint8Array {
   return flipped
 }
 
-test('readState of an empty folder, and of one that is not there, is nothing and passes nothing over', () => {
+test('readState of an empty or missing folder is empty and skips nothing', () => {
   const { state, passedOver, generations } = new StateNode().read(new MemoryDisk())
   assert.deepEqual([state, passedOver, generations.next], [undefined, [], 1])
 })
 
-test('readState takes the generation before when the newest image is bad, and says why', async () => {
+test('readState reads the generation before when the newest image is bad, and reports the reason', async () => {
   const node = new StateNode()
   const all = [1, 2, 3].map((serial) => rowOf(serial))
   const rows: readonly (readonly [
@@ -61,7 +61,7 @@ test('readState takes the generation before when the newest image is bad, and sa
   }
 })
 
-test('readState gives what stands before the first fault of a journal, whatever octet is cut or changed', async () => {
+test('readState returns the records before the first fault of a journal, whatever octet is cut or changed', async () => {
   const node = new StateNode()
   const disk = new MemoryDisk()
   const store = node.store(disk)
@@ -93,7 +93,7 @@ test('readState gives what stands before the first fault of a journal, whatever 
   }
 })
 
-test('readState takes zeros behind a journal for its end, as a file system leaves them without power', async () => {
+test('readState takes zeros at the end of a journal as its end, because file systems leave them after a loss of power', async () => {
   const node = new StateNode()
   const disk = await twoGenerations(node)
   disk.put('journal.2', Uint8Array.from([...disk.get('journal.2'), ...new Uint8Array(4096)]))
@@ -104,7 +104,7 @@ test('readState takes zeros behind a journal for its end, as a file system leave
   )
 })
 
-test('readState lets no record about a row hold behind a hole, because the row may be of another pair', async () => {
+test('readState uses no record about a row after a gap, because the row can belong to another pair', async () => {
   const node = new StateNode()
   const disk = new MemoryDisk()
   const store = node.store(disk)
@@ -130,7 +130,7 @@ test('readState lets no record about a row hold behind a hole, because the row m
   assert.deepEqual(pairsOf(node.read(disk)), [rowOf(2, 777)])
 })
 
-test('readState lets no row of an image change by its own journal when the end of that is missing', async () => {
+test('readState changes no row of an image by its own journal when the end of the journal is missing', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   store.pair(mkPair(1, 1))
@@ -152,7 +152,7 @@ test('readState lets no row of an image change by its own journal when the end o
   assert.deepEqual(pairsOf(read), [rowOf(11)], 'not prolonged by a record about pair 1')
 })
 
-test('readState has nothing where neither an image nor the beginning is left, and says so', async () => {
+test('readState is empty if neither an image nor the start is left, and reports it', async () => {
   const node = new StateNode()
   const disk = await twoGenerations(node)
   for (const name of ['checkpoint.1', 'checkpoint.2']) disk.put(name, new Uint8Array(3))
@@ -165,10 +165,10 @@ test('readState has nothing where neither an image nor the beginning is left, an
   store.pair(mkPair(7, 7))
   store.flush()
   await disk.settle()
-  assert.deepEqual(pairsOf(node.read(disk)), [rowOf(7)], 'a process that knew nothing begins anew')
+  assert.deepEqual(pairsOf(node.read(disk)), [rowOf(7)], 'a process without state starts again')
 })
 
-test('readState gives at most as many pairs as it is told, and says how many it left out', async () => {
+test('readState returns at most the given number of pairs, and reports how many it left out', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   for (let row = 1; row <= 50; row++) store.pair(mkPair(row, row))
@@ -182,7 +182,7 @@ test('readState gives at most as many pairs as it is told, and says how many it 
   assert.deepEqual(node.read(disk, undefined, 50).passedOver, [])
 })
 
-test('readState bears records that no version ever wrote, although their checksums are right', async () => {
+test('readState survives records that no version wrote, with right checksums', async () => {
   const node = new StateNode()
   const disk = new MemoryDisk()
   const store = node.store(disk)
@@ -200,7 +200,7 @@ test('readState bears records that no version ever wrote, although their checksu
     ['a text of 4 GiB', [5, 1, 1, 0, 0, 0, 0, 0, 255, 255, 255, 255]],
     ['a document of an unknown kind', [5, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
     ['a family 5', pairOctets(5, [1, 97, 0])],
-    ['a name that does not end', pairOctets(4, [1, 97, 1])],
+    ['a name without an end', pairOctets(4, [1, 97, 1])],
     ['a label of 64 octets', pairOctets(4, [64, ...new Uint8Array(64).fill(97), 0])],
     ['a name with octets behind its end', pairOctets(4, [0, 0])],
     ['no name', pairOctets(4, [])],

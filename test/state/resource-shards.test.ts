@@ -12,7 +12,7 @@ after(() => rmSync(root, { recursive: true }))
 
 const LINE = '{"name":"db"}'
 
-/** Shards in a folder that cannot be made while `blocked` is there: a file of its name. */
+/** Shards in a folder that cannot be made while `blocked` exists, a file of its name. */
 function mkShards(name: string) {
   const folder = join(root, name)
   const clock = new FakeClock()
@@ -32,7 +32,7 @@ function read(folder: string): readonly unknown[] {
   return new ResourceShards({ folder, clock, onDamage: fail, onFault: fail }).read()
 }
 
-test('ResourceShards says what the disk refused, and writes it when the disk takes it', async () => {
+test('ResourceShards reports what the disk refused, and writes it when the disk accepts it', async () => {
   const { folder, clock, refused, shards } = mkShards('later')
   writeFileSync(folder, 'in the way')
   await assert.rejects(shards.keep('db', LINE), /EEXIST|ENOTDIR/)
@@ -44,7 +44,7 @@ test('ResourceShards says what the disk refused, and writes it when the disk tak
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
 
-test('ResourceShards tries once more at the end', async () => {
+test('ResourceShards tries once more at its end', async () => {
   const { folder, shards } = mkShards('last')
   writeFileSync(folder, 'in the way')
   await assert.rejects(shards.keep('db', LINE))
@@ -53,7 +53,7 @@ test('ResourceShards tries once more at the end', async () => {
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
 
-test('ResourceShards names a file that it passed over until it has written it again', async () => {
+test('ResourceShards names a skipped file until it has written the file again', async () => {
   const { folder, damaged, shards } = mkShards('damaged')
   await shards.keep('db', LINE)
   const [file = ''] = readdirSync(folder)
@@ -71,7 +71,7 @@ test('ResourceShards names a file that it passed over until it has written it ag
   assert.deepEqual(next.damage, [])
 })
 
-test('ResourceShards writes its files anew when what took the place of their folder has gone', async () => {
+test('ResourceShards writes its files again when the file in the place of their folder is removed', async () => {
   const { folder, clock, refused, shards } = mkShards('replaced')
   await shards.keep('db', LINE)
   const [file = ''] = readdirSync(folder)
@@ -80,14 +80,14 @@ test('ResourceShards writes its files anew when what took the place of their fol
   assert.deepEqual(shards.look(), [join(folder, file)])
   await until('the disk to refuse', () => shards.isFailing)
   assert.match(refused.join(), /EEXIST|ENOTDIR/)
-  assert.deepEqual(shards.look(), [], 'told once')
+  assert.deepEqual(shards.look(), [], 'reported once')
   rmSync(folder)
   clock.advance(5000)
   await until('the disk to take it', () => !shards.isFailing)
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
 
-test('ResourceShards writes a file anew when what took its place has gone', async () => {
+test('ResourceShards writes a file again when the folder in its place is removed', async () => {
   const { folder, clock, refused, shards } = mkShards('file-replaced')
   await shards.keep('db', LINE)
   const [file = ''] = readdirSync(folder)
@@ -103,7 +103,7 @@ test('ResourceShards writes a file anew when what took its place has gone', asyn
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
 
-test('ResourceShards begins with nothing where a file is in the place of its folder, and says so until that is gone', () => {
+test('ResourceShards starts empty with a file in the place of its folder, and reports it until the file is removed', () => {
   const { folder, damaged, shards } = mkShards('no-folder')
   writeFileSync(folder, 'in the way')
   assert.deepEqual(shards.read(), [])

@@ -25,7 +25,7 @@ const SETTINGS: AuditSettings = {
   selectors: [{ matchLabels: { app: 'shop', 'k8s:tier': 'web' }, on: true }],
 }
 
-test('readSettings reads what writeSettings wrote, which only its owner may read', () => {
+test('readSettings reads what writeSettings wrote, and only its owner can read the file', () => {
   const file = join(folder, 'state', 'settings.json')
   for (const settings of [SETTINGS, NO_AUDIT_SETTINGS, { ...SETTINGS, node: false }]) {
     writeSettings(file, settings)
@@ -36,7 +36,7 @@ test('readSettings reads what writeSettings wrote, which only its owner may read
   assert.deepEqual(readdirSync(join(folder, 'state')), ['settings.json'])
 })
 
-test('readSettings takes a file that is not there for no settings, and that is no fault', () => {
+test('readSettings takes a missing file as no settings, without a fault', () => {
   assert.deepEqual(readSettings(join(folder, 'none.json')), {
     audit: NO_AUDIT_SETTINGS,
     fault: undefined,
@@ -61,7 +61,7 @@ const BAD: readonly (readonly [what: string, text: string])[] = [
 ]
 
 for (const [what, text] of BAD) {
-  test(`readSettings passes over ${what} and says so`, () => {
+  test(`readSettings skips ${what} and reports it`, () => {
     const file = join(folder, 'bad.json')
     writeFileSync(file, text)
     const { audit, fault } = readSettings(file)
@@ -70,7 +70,7 @@ for (const [what, text] of BAD) {
   })
 }
 
-test('readSettings says so when what is there cannot be read', () => {
+test('readSettings reports an unreadable file', () => {
   const file = join(folder, 'folder.json')
   mkdirSync(file)
   const { audit, fault } = readSettings(file)
@@ -78,7 +78,7 @@ test('readSettings says so when what is there cannot be read', () => {
   assert.match(fault ?? '', /folder\.json: cannot read: EISDIR/)
 })
 
-/** A keeper whose file cannot be written while `blocked` is there: a folder of its name. */
+/** A keeper whose file cannot be written while `blocked` exists, a folder of its name. */
 function mkKeeper(name: string) {
   const file = join(folder, name)
   const clock = new FakeClock()
@@ -87,14 +87,14 @@ function mkKeeper(name: string) {
   return { file, blocked: `${file}.new`, clock, faults, keeper }
 }
 
-test('SettingsKeeper writes settings that the disk refused as soon as it takes them', () => {
+test('SettingsKeeper writes refused settings as soon as the disk accepts them', () => {
   const { file, blocked, clock, faults, keeper } = mkKeeper('later.json')
   keeper.save({ ...NO_AUDIT_SETTINGS, node: true })
   mkdirSync(blocked)
   keeper.save({ ...NO_AUDIT_SETTINGS, node: false })
   assert.equal(keeper.isFailing, true)
   assert.match(faults.join(), /EISDIR/)
-  assert.equal(readSettings(file).audit.node, true, 'what a restart would bring back')
+  assert.equal(readSettings(file).audit.node, true, 'a restart would restore this')
   clock.advance(20_000)
   assert.ok(faults.length > 3, 'tried again')
   rmdirSync(blocked)
@@ -103,7 +103,7 @@ test('SettingsKeeper writes settings that the disk refused as soon as it takes t
   assert.equal(readSettings(file).audit.node, false)
 })
 
-test('SettingsKeeper tries once more at the end', () => {
+test('SettingsKeeper tries once more at its end', () => {
   const { file, blocked, keeper } = mkKeeper('last.json')
   mkdirSync(blocked)
   keeper.save({ ...NO_AUDIT_SETTINGS, node: true })
@@ -112,7 +112,7 @@ test('SettingsKeeper tries once more at the end', () => {
   assert.equal(readSettings(file).audit.node, true)
 })
 
-test('SettingsKeeper writes settings anew when what took the place of their file has gone', () => {
+test('SettingsKeeper writes settings again when the folder in the place of their file is removed', () => {
   const { file, clock, faults, keeper } = mkKeeper('replaced.json')
   keeper.save({ ...NO_AUDIT_SETTINGS, node: true })
   assert.deepEqual(keeper.look(), [], 'in its place')
@@ -121,7 +121,7 @@ test('SettingsKeeper writes settings anew when what took the place of their file
   assert.deepEqual(keeper.look(), [file])
   assert.equal(keeper.isFailing, true)
   assert.match(faults.join(), /EISDIR/)
-  assert.deepEqual(keeper.look(), [], 'told once')
+  assert.deepEqual(keeper.look(), [], 'reported once')
   rmdirSync(file)
   clock.advance(5000)
   assert.equal(keeper.isFailing, false)

@@ -14,7 +14,7 @@ import {
   writeImage,
 } from '../support/nodes/state-files.ts'
 
-test('StateStore counts what the disk refuses, tells each cause once and goes on when it takes again', async () => {
+test('StateStore counts what the disk refuses, reports each cause once and continues when the disk accepts writes', async () => {
   const rows = [
     ['ENOSPC', 'no-space'],
     ['EROFS', 'read-only'],
@@ -52,11 +52,11 @@ test('StateStore counts what the disk refuses, tells each cause once and goes on
     assert.equal(pairsOf(node.read(disk)).length, 4, kind)
     disk.upset({ after: 0, kind, times: 1 })
     store.numbers([NUMBER])
-    assert.equal(node.faults.filter((each) => each.cause === cause).length, 2, 'told again')
+    assert.equal(node.faults.filter((each) => each.cause === cause).length, 2, 'reported again')
   }
 })
 
-test('StateStore waits for the disk by isFull, and gives a journal up rather than grow without bound', async () => {
+test('StateStore waits for the disk by isFull, and ends a journal rather than grow without bound', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   const write = (): void => store.pair(mkPair(1, 1))
@@ -67,7 +67,7 @@ test('StateStore waits for the disk by isFull, and gives a journal up rather tha
   const text = 'x'.repeat(20 * 2 ** 20)
   store.document({ ...DOCUMENT, text })
   store.document({ ...ENDPOINT, text })
-  assert.equal(node.faults.length, 0, 'the second waits behind the first, which is on its way')
+  assert.equal(node.faults.length, 0, 'the second write waits behind the first')
   store.document({ ...ENDPOINT, text })
   assert.deepEqual(
     node.faults.map(({ cause }) => cause),
@@ -77,7 +77,7 @@ test('StateStore waits for the disk by isFull, and gives a journal up rather tha
   assert.notEqual(node.read(disk).state, undefined)
 })
 
-test('StateStore leaves out a record that no frame takes, and counts it', async () => {
+test('StateStore leaves out a record that is too long for a frame, and counts it', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   store.document({ ...DOCUMENT, text: 'x'.repeat(33 * 2 ** 20) })
@@ -89,7 +89,7 @@ test('StateStore leaves out a record that no frame takes, and counts it', async 
   assert.deepEqual(pairsOf(node.read(disk)), ALL)
 })
 
-test('StateStore lets no record behind a write that failed change a pair from before it', async () => {
+test('StateStore lets no record after a failed write change an earlier pair', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   store.pair(mkPair(1, 1))
@@ -106,14 +106,14 @@ test('StateStore lets no record behind a write that failed change a pair from be
   store.until(1, 9999)
   store.flush()
   await disk.settle()
-  assert.deepEqual(pairsOf(node.read(disk)), ALL.slice(0, 1), 'the time is of pair 11')
+  assert.deepEqual(pairsOf(node.read(disk)), ALL.slice(0, 1), 'the time belongs to pair 11')
   image.pair(mkPair(1, 11, 9999))
   image.end()
   await disk.settle()
   assert.deepEqual(pairsOf(node.read(disk)), [rowOf(11, 9999)])
 })
 
-test('StateStore loses no image that counts, and nothing older than a second, with the power', async () => {
+test('StateStore loses at a loss of power no valid image, and nothing older than a second', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   await writeImage(disk, store.beginImage())

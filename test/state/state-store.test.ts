@@ -13,7 +13,7 @@ import {
   writeImage,
 } from '../support/nodes/state-files.ts'
 
-test('StateStore gives back from journal and image what it was given', async () => {
+test('StateStore reads from journal and image what was written', async () => {
   for (const how of ['journal', 'image'] as const) {
     const [node, disk] = [new StateNode(), new MemoryDisk()]
     const store = node.store(disk)
@@ -31,7 +31,7 @@ test('StateStore gives back from journal and image what it was given', async () 
   }
 })
 
-test('StateStore lets the last record about a key hold', async () => {
+test('StateStore uses the last record about a key', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   writeAll(store)
@@ -51,7 +51,7 @@ test('StateStore lets the last record about a key hold', async () => {
   assert.equal(read.state.sourceFiles.size, 0)
 })
 
-test('StateStore has numbers on disk before it returns, and other records when they are flushed', async () => {
+test('StateStore has numbers on disk before it returns, and other records after a flush', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   store.pair(mkPair(1, 1))
@@ -60,12 +60,12 @@ test('StateStore has numbers on disk before it returns, and other records when t
   assert.deepEqual(pairsOf(node.read(disk)), [])
   store.flush()
   store.numbers([{ ...NUMBER, id: NUMBER.id + 1 }])
-  assert.equal(node.read(disk).state?.numbers.length, 2, 'in front of a write under way')
+  assert.equal(node.read(disk).state?.numbers.length, 2, 'before a running write')
   await disk.settle()
   assert.equal(pairsOf(node.read(disk)).length, 1)
 })
 
-test('StateStore keeps an image and the one before with all journals since, and no older file', async () => {
+test('StateStore keeps an image and the one before with all journals since, and removes older files', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   writeAll(store)
@@ -81,7 +81,7 @@ test('StateStore keeps an image and the one before with all journals since, and 
   assert.deepEqual(pairsOf(node.read(disk)), ALL)
 })
 
-test('StateStore lets an image count only together with what changed while it was written', async () => {
+test('StateStore makes an image valid only with the changes during its write', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   writeAll(store)
@@ -102,10 +102,10 @@ test('StateStore lets an image count only together with what changed while it wa
   await disk.settle()
   const read = node.read(disk)
   assert.equal(read.image, 2)
-  assert.deepEqual(pairsOf(read), expected, 'although nobody flushed the journal')
+  assert.deepEqual(pairsOf(read), expected, 'without a flush of the journal')
 })
 
-test('StateStore goes on in a new journal where the one before ends, records that wait with it', async () => {
+test('StateStore continues in a new journal where the one before ends, with its waiting records', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   store.pair(mkPair(1, 1))
@@ -122,7 +122,7 @@ test('StateStore goes on in a new journal where the one before ends, records tha
   ])
 })
 
-test('StateStore wants an image at first, after a journal larger than the last one, and after a fault', async () => {
+test('StateStore wants an image at the start, after a journal larger than the last one, and after a fault', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   assert.equal(store.wantsImage, true, 'none was written')
@@ -149,14 +149,14 @@ test('StateStore wants an image at first, after a journal larger than the last o
   assert.equal(store.wantsImage, false)
 })
 
-test('StateStore takes as many numbers for an image as there are at once', async () => {
+test('StateStore writes any number of identities into an image at once', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   const numbers = Array.from({ length: 50_000 }, (_, i) => ({ id: i, labels: ['x'.repeat(60)] }))
   const image = store.beginImage()
   image?.numbers(numbers)
   image?.end()
-  assert.ok(disk.get('checkpoint.1.new').length > 3_000_000, 'what has no room does not wait')
+  assert.ok(disk.get('checkpoint.1.new').length > 3_000_000, 'records without room do not wait')
   await disk.settle()
   const found = node.read(disk).state?.numbers ?? []
   assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(numbers.map(({ id }) => id)))
@@ -187,7 +187,7 @@ test('StateStore syncs the journal within a second of a flush, and all when it c
   assert.equal(store.beginImage(), undefined, 'after its end')
 })
 
-test('StateStore of the next process goes on behind the files that it found', async () => {
+test('StateStore of the next process continues after the files that it found', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const first = node.store(disk)
   await writeImage(disk, first.beginImage())
@@ -204,11 +204,11 @@ test('StateStore of the next process goes on behind the files that it found', as
   assert.deepEqual(
     disk.names().filter((name) => name.endsWith('.new')),
     [],
-    'an image that was not finished goes',
+    'an unfinished image is removed',
   )
 })
 
-test('StateStore says what there is: generation, octets, age', async () => {
+test('StateStore reports its state: generation, octets, age', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
   assert.deepEqual(

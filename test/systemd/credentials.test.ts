@@ -1,5 +1,5 @@
-// A token that only the service can read: the daemon finds it in the folder that its supervisor names, serves the page for it, and does not
-// start without it. Commands beside the service need no token.
+// A token that only the service can read. The daemon finds it in the folder of its supervisor, serves the page for it, and does not start
+// without it. Other commands need no token.
 
 import assert from 'node:assert/strict'
 import { chmodSync } from 'node:fs'

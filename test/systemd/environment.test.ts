@@ -1,4 +1,4 @@
-// What is read from the environment that systemd makes, and that nothing of it is left for programs that we start.
+// The daemon reads the environment of systemd, and removes it for the programs that it starts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { UnavailableError } from '../../src/core/errors.ts'
 import { takePassedSockets } from '../../src/systemd/activation.ts'
 import { takeSupervisor } from '../../src/systemd/notify.ts'
 
-test('takeSupervisor reads where notices go and how often the watchdog wants to hear', () => {
+test('takeSupervisor reads the socket for notices and the interval of the watchdog', () => {
   const rows: readonly (readonly [Record<string, string>, unknown, string])[] = [
     [{}, undefined, 'nobody'],
     [{ NOTIFY_SOCKET: '/run/n' }, { socket: '/run/n', watchdogMs: 0 }, 'no watchdog'],
@@ -36,11 +36,11 @@ test('takeSupervisor reads where notices go and how often the watchdog wants to 
   }
 })
 
-test('takePassedSockets takes nothing that is meant for another process', () => {
+test('takePassedSockets takes no sockets for another process', () => {
   const rows: readonly (readonly [Record<string, string>, string])[] = [
     [{}, 'nothing passed'],
     [{ LISTEN_PID: '8', LISTEN_FDS: '2' }, 'another process'],
-    [{ LISTEN_FDS: '2' }, 'nobody named'],
+    [{ LISTEN_FDS: '2' }, 'no process named'],
     [{ LISTEN_PID: '7', LISTEN_FDS: '0', LISTEN_FDNAMES: '' }, 'none'],
   ]
   for (const [environment, reason] of rows) {

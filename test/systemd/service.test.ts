@@ -1,5 +1,5 @@
-// The daemon as a service: what its supervisor hears, when, and that the watchdog is fed by queries through the whole
-// way whatever servers do; sockets that were passed; the orderly end.
+// The daemon as a service: its notices to the supervisor, the watchdog, which queries through the whole path feed whatever servers do,
+// passed sockets, and the orderly end.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -41,7 +41,7 @@ function makeFolder(port = 0): DaemonFolder {
   })
 }
 
-/** Everything that a test starts, ended whatever happens. */
+/** Runs a test with its parts, and ends them in any case. */
 async function withParts(
   run: (parts: {
     readonly folder: DaemonFolder
@@ -66,7 +66,7 @@ async function withParts(
 
 describe('namegate as a service', { skip }, () => {
   for (const kind of ['path', 'abstract'] as const) {
-    test(`run tells a supervisor at ${kind === 'path' ? 'a path' : 'an abstract name'} that it is ready when a server has answered`, async () => {
+    test(`run notifies a supervisor at ${kind === 'path' ? 'a path' : 'an abstract name'} that it is ready when a server has answered`, async () => {
       await withParts(async ({ folder, start }) => {
         const name = kind === 'path' ? folder.in('notify') : `@namegate-test-${process.pid}`
         const heard = start(await supervise.notify(name))
@@ -100,12 +100,12 @@ describe('namegate as a service', { skip }, () => {
       await until('the watchdog is fed', () => fed() >= from + 10, 20_000)
       assert.ok(
         upstream.queries.every(({ name }) => !name.endsWith('namegate.invalid')),
-        'no server was asked for it',
+        'without a query to a server',
       )
     })
   })
 
-  test('run serves the sockets that it was passed, and what came while it was away', async () => {
+  test('run serves its passed sockets, and answers queries that arrived before it started', async () => {
     const port = await freePort()
     await withParts(async ({ folder, start }) => {
       const gate = start(
@@ -117,7 +117,7 @@ describe('namegate as a service', { skip }, () => {
       const first = /started (\d+)/.exec(gate.stdout)?.[1] ?? ''
       process.kill(Number(first), 'SIGTERM')
       await gate.untilOutput(/ended 0/)
-      // Sent while nobody reads.
+      // Sent while no daemon reads.
       const told = client.ask('b.example')
       const tcp = await TcpClient.open(port)
       tcp.send(queryFor('c.example', { id: 7 }))
@@ -134,7 +134,7 @@ describe('namegate as a service', { skip }, () => {
     }, port)
   })
 
-  test('run refuses passed sockets that no listener has, with the address', async () => {
+  test('run refuses passed sockets without a listener, with the address', async () => {
     const [port, other] = [await freePort(), await freePort()]
     await withParts(async ({ folder, start }) => {
       const gate = start(supervise.activate(folder, [`udp:127.0.0.1:${other}`]))
@@ -163,7 +163,7 @@ describe('namegate as a service', { skip }, () => {
     },
   )
 
-  test('run answers what is in flight when it is told to stop, and refuses what comes then', async () => {
+  test('run answers queries in flight after a stop signal, and refuses later ones', async () => {
     await withParts(async ({ folder, start }) => {
       upstream.behaviour = answering
       const daemon = await folder.serve()
@@ -191,7 +191,7 @@ describe('namegate as a service', { skip }, () => {
     })
   })
 
-  test('run gives up what no server answers, and a second signal ends it at once', async () => {
+  test('run gives up queries without an answer, and a second signal ends it at once', async () => {
     await withParts(async ({ folder, start }) => {
       const daemon = await folder.serve()
       start(daemon.process)

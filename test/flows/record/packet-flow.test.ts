@@ -38,7 +38,7 @@ function eventOf(node: Node, given: Partial<DatapathEvent> = {}): DatapathEvent 
   }
 }
 
-test('packetFlowOf names the peer as it is known when the packet was sent, four names at most', () => {
+test('packetFlowOf names the peer as known when the packet was sent, with at most four names', () => {
   const node = mkLab()
   const event = eventOf(node)
   assert.deepEqual(flowOf(node, event).names, [])
@@ -50,13 +50,13 @@ test('packetFlowOf names the peer as it is known when the packet was sent, four 
   assert.deepEqual(flowOf(node, eventOf(node, { reason: 'malformed' })).names, [])
 })
 
-/** With flows that have just begun. */
+/** The record, with flows that have just begun. */
 function flowOf(node: Node, event: DatapathEvent, flowBegins = new FlowBegins()) {
   const { core, policies } = node
   return packetFlowOf({ core, policies, flowBegins }, event)
 }
 
-test('packetFlowOf names what the endpoint itself asked, and what others asked only where it asked nothing', () => {
+test('packetFlowOf uses names that the endpoint asked, and names of others only if it asked none', () => {
   const node = mkLab()
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1']), mkEndpoint('other', ['10.0.0.2'])])
   const [shop, other] = [node.endpoint('shop').id, node.endpoint('other').id]
@@ -68,7 +68,7 @@ test('packetFlowOf names what the endpoint itself asked, and what others asked o
   assert.deepEqual(flowOf(node, eventOf(node)).names.toSorted(), ['first.x', 'n7.y'])
 })
 
-test('packetFlowOf names what was known when the flow began', () => {
+test('packetFlowOf uses the names known when the flow began', () => {
   const node = mkLab()
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1']), mkEndpoint('other', ['10.0.0.2'])])
   const [shop, other] = [node.endpoint('shop').id, node.endpoint('other').id]
@@ -90,22 +90,22 @@ test('packetFlowOf names what was known when the flow began', () => {
   const idle = { seen: node.clock.now() + 180_000, opening: false }
   const rows = [
     [bare, [], 'no name was known'],
-    [first, ['a.x'], 'what was resolved right after it'],
-    [later, ['a.x'], 'the flow goes on'],
+    [first, ['a.x'], 'the name that was resolved right after it'],
+    [later, ['a.x'], 'the flow continues'],
     [{ ...later, localPort: 40_001 }, both, 'another flow'],
     [{ ...later, localPort: 0 }, both, 'a protocol without ports has no flows'],
     [{ ...later, protocol: 17 }, both, 'another protocol'],
-    [{ ...later, endpoint: other }, ['c.x', 'd.x'], 'a name that another asked later is its own'],
-    [{ ...later, opening: true }, both, 'the port is used anew'],
+    [{ ...later, endpoint: other }, ['c.x', 'd.x'], 'another endpoint has its own names'],
+    [{ ...later, opening: true }, both, 'the port is used again'],
     [idle, both, 'the flow was silent for too long'],
   ] as const
   for (const [given, expected, why] of rows)
     assert.deepEqual(namesOf(given).toSorted(), expected, why)
   const onlyOthers = flowOf(node, eventOf(node, { ...bare, endpoint: other }))
-  assert.deepEqual(onlyOthers.names, [], 'a name that nobody asked by then')
+  assert.deepEqual(onlyOthers.names, [], 'a name that was not asked by then')
 })
 
-test('FlowBegins forgets the flow that began first, and never tells a time after the packet', () => {
+test('FlowBegins drops the flow that began first, and never returns a time after the packet', () => {
   const node = mkLab()
   const flows = new FlowBegins()
   const packet = (localPort: number, seen: number) =>
@@ -127,17 +127,17 @@ test('packetFlowOf names the rule that denied, else the policies that turn defau
   const denying = { policy: 'policy-1', file: 'policy-1.yaml', line: 7 }
   const byDefault = { policy: 'policy-0', file: 'policy-0.yaml', line: 5 }
   const rows = [
-    [{ rule: entry.rule }, [denying], 'a deny rule, and not who else turns default deny on'],
+    [{ rule: entry.rule }, [denying], 'a deny rule, without policies of default deny'],
     [{}, [byDefault], 'no rule: the policy that turns default deny on'],
     [{ verdict: 'audit' }, [byDefault], 'the same in audit'],
     [{ reason: 'fragment' }, [byDefault], 'a fragment is judged by policy too'],
-    [{ reason: 'source' }, [], 'no policy speaks of a forged source'],
-    [{ endpoint: endpointId(77) }, [], 'an endpoint that is gone has no policies'],
+    [{ reason: 'source' }, [], 'no policy decides about a forged source'],
+    [{ endpoint: endpointId(77) }, [], 'a removed endpoint has no policies'],
   ] as const
   for (const [given, expected, why] of rows) assert.deepEqual(places(given), expected, why)
 })
 
-test('packetFlowOf names nobody where a default and no policy denies', () => {
+test('packetFlowOf names no policy if a default denies', () => {
   const node = new Node({ defaultEgress: 'deny' })
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
   node.setPolicies([])

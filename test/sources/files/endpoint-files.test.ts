@@ -16,12 +16,12 @@ function read(...items: readonly string[]) {
   return withInterfaceAddresses(parseEndpoints(text, 'e.yaml'), (name) => OF[name] ?? [])
 }
 
-test('withInterfaceAddresses takes those of an egress interface where none are written', () => {
+test('withInterfaceAddresses adds the addresses of an egress interface if none are written', () => {
   const rows: readonly (readonly [item: string, addresses: string, reason: string])[] = [
     [
       'name: a, interface: eth0, hook: egress',
       '10.0.0.5/32 fd00::5/128 127.0.0.0/8 ::1/128',
-      'each once, in a fixed order, none of link scope; loopback, from where its processes ask too',
+      'each once, in a fixed order, none of link scope; loopback, from which its processes ask, too',
     ],
     ['name: a, interface: eth0, hook: egress, addresses: [192.0.2.1]', '192.0.2.1/32', 'written'],
     ['name: a, cgroup: a.slice', '', "a cgroup shares the host's"],
@@ -44,7 +44,7 @@ test('withInterfaceAddresses refuses an endpoint without any address', () => {
     [
       'name: a, interface: gone, hook: egress',
       'e.yaml:2:5: a: found no addresses, and interface gone has none to take, expected some',
-      'it is not there',
+      'it does not exist',
     ],
     [
       'name: a, interface: eth0',
@@ -63,7 +63,7 @@ test('withInterfaceAddresses refuses an endpoint without any address', () => {
   }
 })
 
-test('withInterfaceAddresses leaves two such endpoints to be told apart by who wrote them', () => {
+test('withInterfaceAddresses does not compare two such endpoints', () => {
   const { items } = read(
     'name: a, interface: eth0, hook: egress',
     'name: b, interface: eth1, hook: egress',

@@ -13,7 +13,7 @@ const AT_REST = {
   scan: () => true,
 }
 
-/** A watcher of policies whose `scan` is given; endpoints and resources rest. */
+/** A watcher of policies with the given `scan`. Endpoints and resources do nothing. */
 function mkWatcher(clock: FakeClock, watch: boolean, scan: (until: number) => boolean) {
   const config = execConfig({
     families: [4],
@@ -31,9 +31,9 @@ function mkWatcher(clock: FakeClock, watch: boolean, scan: (until: number) => bo
   })
 }
 
-test('FileWatcher continues an unfinished look at once, waits after a finished one, and stops where nothing is left to watch', () => {
+test('FileWatcher continues an unfinished look at once, waits after a finished one, and stops when nothing is left to watch', () => {
   const clock = new FakeClock(0)
-  // The first look is the one of `reload` itself.
+  // `reload` itself is the first look.
   const finished = [false, false, false, true]
   const looks: number[] = []
   const watcher = mkWatcher(clock, false, (until) => {
@@ -47,7 +47,7 @@ test('FileWatcher continues an unfinished look at once, waits after a finished o
   assert.equal(watcher.isRunning, false)
 })
 
-test('FileWatcher looks every 100 ms while nothing has rested for long', () => {
+test('FileWatcher looks every 100 ms while no file has rested for long', () => {
   const clock = new FakeClock(0)
   const finished = [false, false, true, false, true]
   const looks: number[] = []

@@ -46,7 +46,7 @@ const ROWS: readonly (readonly [path: string, folders: readonly string[], reason
     ],
     'a folder, those below, where links in it lead, and itself being swapped',
   ],
-  ['gone/x.yaml', ['.: gone'], 'the first thing that is not there'],
+  ['gone/x.yaml', ['.: gone'], 'the first missing part'],
   [
     'current/policies',
     ['.: current', 'v1/policies: all', 'v1: policies'],

@@ -51,7 +51,7 @@ spec:
   )
 }
 
-/** What the looks at a change find, and whether it is another configuration. */
+/** Looks until a change settles. Returns true if it gives another configuration. */
 function settle(): boolean {
   files.poll()
   clock.advance(1100)
@@ -59,7 +59,7 @@ function settle(): boolean {
   return files.accept()
 }
 
-/** `policy name` of all that is in force. */
+/** `policy name` of every policy in force. */
 function inForce(): readonly string[] {
   return files.items.map(({ name, rules: [rule] }) => {
     const [peer] = rule?.peers.kind === 'selectors' ? rule.peers.selectors : []
@@ -67,7 +67,7 @@ function inForce(): readonly string[] {
   })
 }
 
-test('SourceFiles puts a changed file in the place of what it was, and keeps the objects of others', () => {
+test('SourceFiles replaces a changed file, and keeps the objects of others', () => {
   const before = files.items
   write('b', 'b', 'other.test')
   assert.equal(settle(), true)
@@ -79,7 +79,7 @@ test('SourceFiles puts a changed file in the place of what it was, and keeps the
   assert.equal(files.items, files.proposed)
 })
 
-test('SourceFiles holds a file that takes the policy of another one, until that one is gone', () => {
+test('SourceFiles holds a file with the policy of another one, until that one is removed', () => {
   write('b', 'a', 'other.test')
   assert.equal(settle(), false)
   assert.deepEqual(inForce(), ['a one.test', 'b one.test', 'c one.test'])
@@ -91,7 +91,7 @@ test('SourceFiles holds a file that takes the policy of another one, until that 
   assert.deepEqual(files.faults, [])
 })
 
-test('SourceFiles holds a file that comes back to what another one has by then', () => {
+test('SourceFiles holds a restored file if another file has its policy by then', () => {
   write('b', 'd', 'other.test')
   assert.equal(settle(), true)
   write('c', 'b', 'other.test')
@@ -102,7 +102,7 @@ test('SourceFiles holds a file that comes back to what another one has by then',
   assert.equal(files.faults.length, 1)
 })
 
-test('SourceFiles keeps the last good version of a broken file, says what is wrong with it, and stops when it is mended', () => {
+test('SourceFiles keeps the last good version of a broken file, reports the fault, and stops when it is repaired', () => {
   writeFileSync(join(folder, 'b.yaml'), 'kind: [')
   assert.equal(settle(), false)
   assert.deepEqual(inForce(), ['a one.test', 'b one.test', 'c one.test'])
@@ -113,7 +113,7 @@ test('SourceFiles keeps the last good version of a broken file, says what is wro
   assert.deepEqual(files.faults, [])
 })
 
-test('SourceFiles takes back what was given, and proposes what is in force again', () => {
+test('SourceFiles undoes a proposal, and proposes what is in force again', () => {
   const [policy] = files.items
   assert.ok(policy)
   const given = { ...policy, name: 'given' }
@@ -125,12 +125,12 @@ test('SourceFiles takes back what was given, and proposes what is in force again
   assert.equal(files.accept(), false)
 })
 
-test('SourceFiles.scan looks at very many files in slices, and poll goes by what was seen in all', () => {
+test('SourceFiles.scan reads very many files in slices, and poll uses the results of all', () => {
   for (let i = 0; i < 200; i++) write(`many-${i}`, `many-${i}`, 'one.test')
-  assert.equal(files.scan(clock.now()), false, 'the time is over from the beginning')
+  assert.equal(files.scan(clock.now()), false, 'the time is over at once')
   assert.equal(files.scan(clock.now()), false)
   assert.equal(files.scan(clock.now() + 1), true)
-  assert.equal(files.scan(clock.now()), true, 'all were looked at')
+  assert.equal(files.scan(clock.now()), true, 'all files were read')
   files.poll()
   clock.advance(1100)
   files.poll()

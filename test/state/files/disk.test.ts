@@ -1,5 +1,4 @@
-// The state folder on a real file system: a process that is killed while it writes, a full disk, a folder that can't be
-// written.
+// The state folder on a real file system: a process that is killed during a write, a full disk, a folder that refuses writes.
 
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -41,7 +40,7 @@ function open(folder: string, faults: StateFault[] = []): OpenedState {
   })
 }
 
-test('openState keeps everything over processes that end in order, in files that only their owner reads', async () => {
+test('openState keeps everything over processes that end in order, in files that only their owner can read', async () => {
   const folder = join(root, 'new', 'folder')
   for (let life = 1; life <= 3; life++) {
     const { read, store } = open(folder)
@@ -60,7 +59,7 @@ test('openState keeps everything over processes that end in order, in files that
   }
 })
 
-test('openState reads, after kill -9 in the middle of writing, all that was said to be written', async () => {
+test('openState reads, after kill -9 during a write, everything that was reported as written', async () => {
   const folder = join(root, 'killed')
   for (let kill = 0; kill < KILLS; kill++) {
     const said = await runUntilKilled(folder, 500 + 701 * kill)
@@ -73,7 +72,7 @@ test('openState reads, after kill -9 in the middle of writing, all that was said
   }
 })
 
-/** The last number that the process said it had written when it was killed. */
+/** The last number that the killed process had reported as written. */
 async function runUntilKilled(folder: string, atLeast: number): Promise<number> {
   const child = spawn(process.execPath, programArgs('test/support/nodes/state-writer.ts', folder), {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -90,7 +89,7 @@ async function runUntilKilled(folder: string, atLeast: number): Promise<number> 
   return said
 }
 
-test('openState goes on when the disk is full, says why, and keeps what was there', async (t) => {
+test('openState continues when the disk is full, reports the reason, and keeps the records before', async (t) => {
   const folder = join(root, 'full')
   mkdirSync(folder)
   const mount = ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder]
@@ -110,7 +109,7 @@ test('openState goes on when the disk is full, says why, and keeps what was ther
   assert.ok((read.state?.numbers.length ?? 0) >= 50, 'those written before')
 })
 
-test('openState goes on where the folder is a file, and reads nothing from it', async () => {
+test('openState continues if the folder is a file, and reads nothing from it', async () => {
   const folder = join(root, 'file')
   writeFileSync(folder, 'x')
   const faults: StateFault[] = []
@@ -123,7 +122,7 @@ test('openState goes on where the folder is a file, and reads nothing from it', 
   assert.equal(faults.length, 1)
 })
 
-test('openState passes over names that are no files and files that are none of its own', async () => {
+test('openState skips names that are no files, and files of other programs', async () => {
   const folder = join(root, 'odd')
   for (const name of ['checkpoint.9', 'journal.8'])
     mkdirSync(join(folder, name), { recursive: true })
@@ -142,14 +141,14 @@ test('openState passes over names that are no files and files that are none of i
   assert.ok(existsSync(join(folder, 'journal.10')))
 })
 
-test('readFile refuses a file that is longer than its bound, before it has read it', () => {
+test('readFile refuses a file longer than its bound before it reads it', () => {
   const path = join(root, 'long')
   writeFileSync(path, 'xxxx')
   assert.equal(readFile(path, 4).length, 4)
   assert.throws(() => readFile(path, 3), /found 4 octets, expected at most 3/)
 })
 
-test('readBootId is the same every time, and not nothing', () => {
+test('readBootId is the same every time, and not empty', () => {
   assert.deepEqual(readBootId(), readBootId())
   assert.equal(readBootId().length, 16)
   assert.ok(readBootId().some((octet) => octet !== 0))
@@ -158,19 +157,19 @@ test('readBootId is the same every time, and not nothing', () => {
 const folder = mkdtempSync(join(tmpdir(), 'namegate-make-'))
 after(() => rmSync(folder, { recursive: true }))
 
-test('makeFolder makes what is missing, and leaves what is there', () => {
+test('makeFolder makes missing folders, and leaves existing ones', () => {
   const path = join(folder, 'a', 'b')
   makeFolder(path, 0o700)
   makeFolder(path, 0o755)
   assert.equal(statSync(path).mode & 0o777, 0o700)
 })
 
-test('makeFolder says that a file is in the way', () => {
+test('makeFolder reports a file in the way', () => {
   writeFileSync(join(folder, 'file'), '')
   assert.throws(() => makeFolder(join(folder, 'file', 'c')), /ENOTDIR/)
 })
 
-test('makeFolder says that the disk is read-only', { skip: NEEDS_ROOT }, async () => {
+test('makeFolder reports a read-only disk', { skip: NEEDS_ROOT }, async () => {
   const module = pathToFileURL('src/state/files/disk.ts').href
   const code = `import(${JSON.stringify(module)}).then(({ makeFolder }) => makeFolder("x/y/z"))`
   const mounts = 'mount --bind . . && mount -o remount,ro,bind . && cd "$PWD"'
