@@ -47,7 +47,8 @@ export class ApiSession {
     this.#watch = clock.every(LOOK_MS, () => this.#look())
     this.#session.on('connect', () => {
       this.#connecting.cancel()
-      this.#session.setLocalWindowSize(WINDOW)
+      // Node.js also reports the connection of a session that was destroyed meanwhile.
+      if (!this.#session.destroyed) this.#session.setLocalWindowSize(WINDOW)
     })
     this.#session.on('goaway', () => {
       if (!this.#isLeaving) counts.goaways++ // Node.js can report one frame twice
@@ -87,6 +88,7 @@ export class ApiSession {
 
   #look(): void {
     if (
+      this.isOver ||
       this.#session.closed ||
       this.#pong !== undefined ||
       this.#clock.now() - this.#heardAt < QUIET_MS
