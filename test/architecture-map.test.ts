@@ -1,14 +1,14 @@
-// The maps for newcomers fit the tree: every path that ARCHITECTURE.md, CONTRIBUTING.md, the READMEs of directories and the
-// pages of docs/ name exists, and ARCHITECTURE.md names every directory of src.
+// Every path that ARCHITECTURE.md, CONTRIBUTING.md, the READMEs of directories and the pages of docs/ name exists, and ARCHITECTURE.md
+// names every directory of src.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { test } from 'node:test'
 
-/** Folders at the top of the repository: text in backticks that begins with one of them is a path. */
+/** Top folders of the repository. Text in backticks that begins with one of them is a path. */
 const TOP = /^(src|test|docs|scripts|deploy|demo|bin|config)\//
-/** A name of a file of this repository, as the README of a directory writes it. */
+/** A file name of this repository, as in the README of a directory. */
 const FILE = /^[\w.-]+(\/[\w.-]+)*\.(ts|c|h|mjs|md)$/
 
 function listFolders(folder: string): string[] {
@@ -29,7 +29,7 @@ function listPages(folder: string): string[] {
   })
 }
 
-/** `text` of each path in backticks, `target` of each relative link, outside of code blocks. */
+/** `text` for each path in backticks and `target` for each relative link, outside of code blocks. */
 function namedPaths(
   page: string,
 ): readonly (readonly [named: string, places: readonly string[]])[] {

@@ -1,5 +1,5 @@
-// The rules that a machine can hold: layers, who may use which package, sizes, time and chance, types, and what the
-// repository must and must not contain. Every exception is an entry in a list here, with its reason.
+// Rules that a test can check: layers, packages and their folders, sizes, time and chance, types, and the content of the repository. Every
+// exception is an entry in a list here, with its reason.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -7,7 +7,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { blankNonCode, functionsOf, readSources, toSource, type Source } from './support/source.ts'
 
-/** First match wins. Layer numbers as in ARCHITECTURE.md; an import must point to a lower layer. */
+/** The first match counts. Layer numbers as in ARCHITECTURE.md; an import must be from a lower layer. */
 const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/core\//, 0],
   [/^src\/documents\//, 0.5], // text to values that know their place, no I/O: policy files are YAML too
@@ -28,7 +28,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/[^/]+\.ts$/, 4],
 ]
 
-/** Inside one layer: who may import whom, besides its own folder. */
+/** Imports inside one layer from another folder. */
 const SIDEWAYS: readonly string[] = [
   'datapath -> ipcache', // the committer reads what changed there
   'names -> ipcache', // learned names are facts
@@ -43,7 +43,7 @@ const SIDEWAYS: readonly string[] = [
   'sandbox -> datapath', // its rules are encoded as the nftables adapter encodes its own
 ]
 
-/** Foreign shapes stop here. Packages that are not listed may not be imported at all. */
+/** The folders of each package. Other packages cannot be imported. */
 const PACKAGES: Readonly<Record<string, RegExp>> = {
   'dns-packet': /^src\/dns\/codec\.ts$/,
   'ip-num': /^src\/core\/ip\.ts$/,
@@ -56,23 +56,23 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   zod: /^src\/(documents\/|config\/|admin\/document\/|policy\/load|endpoints\/file)/,
 }
 
-/** A builtin that does no I/O there. */
+/** A builtin without I/O in these files. */
 const PURE_BUILTINS: readonly string[] = [
   'src/datapath/prefix-batch.ts imports node:os', // the byte order of the machine, a constant
   'src/core/tables/keyed-hash.ts imports node:crypto', // a secret, drawn once
   'src/core/random.ts imports node:crypto', // chance comes through a port
 ]
 
-/** Data tables may be longer than 300 lines. */
+/** Data tables can be longer than 300 lines. */
 const LONG_FILES = /^src\/(daemon\/metrics|client\/api-types|library\/config-keys)\.ts$/
 
-/** Files whose casts are the point: each makes a brand or is the one face of something untyped. */
+/** Files that need casts: each makes a brand or is the typed interface of something untyped. */
 const MAY_CAST = /^src\/(core\/(brand|ids)\.ts$|client\/decode\.ts$|native\/)/
 
 const sources = readSources('src')
 const tests = [...readSources('test'), ...readSources('demo')]
 
-/** `path:line: text` of every match in code, not in comments or strings. */
+/** `path:line: text` of every match in code, outside comments and strings. */
 function findAll(files: readonly Source[], pattern: RegExp): string[] {
   return files.flatMap(({ path, code }) =>
     code
@@ -112,7 +112,7 @@ test('src has a layer for every file, and imports point down the layers only', (
   assert.deepEqual(faults, [])
 })
 
-test('mayImport tells up, down and sideways apart', () => {
+test('mayImport separates up, down and sideways', () => {
   const rows: readonly (readonly [from: string, to: string, may: boolean, reason: string])[] = [
     ['src/core/a.ts', 'src/dns/b.ts', false, 'up'],
     ['src/dns/a.ts', 'src/core/b.ts', true, 'down'],
@@ -146,7 +146,7 @@ test('src has no import cycles, those of types included', () => {
   assert.deepEqual(cycles, [])
 })
 
-test('src uses a package only where it may, and layers 0 to 2 do no I/O', () => {
+test('src uses a package only in its folders, and layers 0 to 2 do no I/O', () => {
   const faults = sources.flatMap(({ path, imports }) =>
     imports.flatMap(({ target }) => {
       if (target.startsWith('src/')) return []
@@ -193,7 +193,7 @@ test('every file of src opens with a header comment', () => {
   )
 })
 
-test('time comes from core/clock.ts alone, and nothing is left to Math.random', () => {
+test('time comes only from core/clock.ts, and no code uses Math.random', () => {
   const others = sources.filter(({ path }) => path !== 'src/core/clock.ts')
   const timers =
     /\bDate\.now\b|\bnew Date\(\)|(?<![.\w])(?:set|clear)(?:Timeout|Interval|Immediate)\b|\bperformance\.now\b|\bhrtime\b/
@@ -201,7 +201,7 @@ test('time comes from core/clock.ts alone, and nothing is left to Math.random', 
   assert.deepEqual(findAll([...sources, ...tests], /\bMath\.random\b/), [])
 })
 
-test('types are not switched off: no any, no casts, no ! but on indexed reads', () => {
+test('types are strict: no any, no casts, no ! except on indexed reads', () => {
   const all = [...sources, ...tests]
   const uncast = sources.filter(({ path }) => !MAY_CAST.test(path))
   const isCast = /(?<!^\s*(?:import|export)\b.*|^\s+(?:type )?\w+|\*)\s\bas (?!const\b)\w/
@@ -214,7 +214,7 @@ test('types are not switched off: no any, no casts, no ! but on indexed reads', 
   )
 })
 
-test('every test file is picked up by the runner', () => {
+test('the runner finds every test file', () => {
   const listed = execFileSync(process.execPath, ['scripts/test.mjs', '--list'], {
     encoding: 'utf8',
   })
@@ -227,7 +227,7 @@ test('every test file is picked up by the runner', () => {
   )
 })
 
-/** A suite that test files call, such as the contract over all datapaths, or a part of one. */
+/** A suite that test files call, such as the contract over all datapaths, or a part of it. */
 function isSharedSuite(path: string): boolean {
   return (
     !path.endsWith('.test.ts') &&
@@ -235,12 +235,12 @@ function isSharedSuite(path: string): boolean {
   )
 }
 
-test('the licence is there, and the lock file names no registry', () => {
+test('the licence exists, and the lock file names no registry', () => {
   assert.match(readFileSync('LICENSE', 'utf8'), /Apache License\s+Version 2\.0, January 2004/)
   assert.doesNotMatch(readFileSync('package-lock.json', 'utf8'), /"resolved"/)
 })
 
-test('tracked files hold no path of a machine and no host of a registry', () => {
+test('tracked files contain no path of a machine and no host of a registry', () => {
   const paths = ['work', 'home', 'root', 'Users', 'tmp'].map((name) => `/${name}/`).join('|')
   const hosts = ['registry', 'npmjs'].join('\\.') + '|' + ['deb', 'debian'].join('\\.')
   const forbidden = new RegExp(`(?:^|[\\s'"\`=(:])(?:${paths})|${hosts}`)
@@ -252,7 +252,7 @@ test('tracked files hold no path of a machine and no host of a registry', () => 
   assert.deepEqual(faults, [])
 })
 
-/** From git where there is a repository, else (an unpacked archive) everything outside what builds make. */
+/** From git in a repository, else (in an unpacked archive) everything except build results. */
 function trackedFiles(): string[] {
   const binary = /\.(?:node|o|png|pcap)$/
   if (existsSync('.git')) {
@@ -266,7 +266,7 @@ function trackedFiles(): string[] {
     .filter((path) => !/^(?:node_modules|dist|build|var|\.git)\/|\/build\//.test(path))
 }
 
-test('the tokenizer of this test tells code from comments, strings and patterns', () => {
+test('the tokenizer of this test separates code from comments, strings and patterns', () => {
   const rows: readonly (readonly [text: string, code: string, reason: string])[] = [
     ['a // b', 'a     ', 'line comment'],
     ['a /* b\nc */ d', 'a     \n     d', 'block comment keeps its lines'],

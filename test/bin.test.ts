@@ -1,5 +1,5 @@
-// bin/namegate in a tree of its own, with a program that only says who it is: the started process must be that program,
-// from any folder, through a symlink, built or not.
+// bin/namegate in its own tree, with a program that only prints its name. The started process is that program, from any folder, through a
+// symlink, built or not.
 
 import assert from 'node:assert/strict'
 import {
@@ -57,7 +57,7 @@ const ROWS = [
 ] as const
 
 for (const { name, built, from, reason } of ROWS) {
-  test(`bin/namegate becomes the program of ${from}: ${reason}`, async () => {
+  test(`bin/namegate starts the program of ${from}: ${reason}`, async () => {
     const top = makeTree(name, { packages: true, ...(built === undefined ? {} : { built }) })
     const link = join(folder, `${name}-link`)
     symlinkSync(join(top, 'bin/namegate'), link)
@@ -68,7 +68,7 @@ for (const { name, built, from, reason } of ROWS) {
   })
 }
 
-/** Says on stderr what becomes of the code that was made of a program. */
+/** Prints on stderr if the code cache of a program was used. */
 const WITNESS = `
   const vm = require('node:vm')
   vm.Script = class extends vm.Script {
@@ -79,7 +79,7 @@ const WITNESS = `
     }
   }`
 
-/** Puts another octet into the middle of a file. */
+/** Changes an octet in the middle of a file. */
 function damage(path: string): void {
   const octets = readFileSync(path)
   octets[octets.length >> 1]! ^= 1
@@ -100,10 +100,14 @@ const STARTS: readonly {
     code: 'none',
     change: (program) => writeFileSync(`${program}.cache`, 'x'),
   },
-  { reason: 'there is no code', code: 'none', change: (program) => rmSync(`${program}.cache`) },
+  {
+    reason: 'there is no code cache',
+    code: 'none',
+    change: (program) => rmSync(`${program}.cache`),
+  },
 ]
 
-test('bin/namegate starts from one file, with the code that was made of it where that is good', async () => {
+test('bin/namegate starts from one file, with its code cache if that is good', async () => {
   const top = makeTree('bundle', { packages: false, built: 'fresh' })
   const witness = join(folder, 'witness.cjs')
   writeFileSync(witness, WITNESS)
@@ -123,7 +127,7 @@ test('bin/namegate starts from one file, with the code that was made of it where
   }
 })
 
-test('bin/namegate starts from code of its own source alone', async () => {
+test('bin/namegate uses only the code cache of its own source', async () => {
   const top = makeTree('source', { packages: false, built: 'fresh' })
   await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
   const bundle = join(top, 'dist/main.bundle')
@@ -137,13 +141,13 @@ test('bin/namegate starts from code of its own source alone', async () => {
   assert.match(stdout, /HEALTH, REVISIONS, MODE/)
 })
 
-test('bin/namegate says what to run when the one file is not whole, and exits 3', async () => {
+test('bin/namegate names the command to run when the one file is incomplete, and exits 3', async () => {
   const top = makeTree('cut', { packages: false, built: 'fresh' })
   const rows: readonly (readonly [reason: string, bundle: string, text: string, args: string])[] = [
-    ['it is empty', 'main', '', 'match *.test a.test'],
-    ['it ends early', 'main', '(function (require) {', 'match *.test a.test'],
-    ['there is none for exec', 'main', '', 'exec --help'],
-    ['that of exec is empty', 'exec', '', 'exec --help'],
+    ['the file is empty', 'main', '', 'match *.test a.test'],
+    ['the file ends early', 'main', '(function (require) {', 'match *.test a.test'],
+    ['the file for exec is missing', 'main', '', 'exec --help'],
+    ['the file for exec is empty', 'exec', '', 'exec --help'],
   ]
   for (const [reason, bundle, text, args] of rows) {
     writeFileSync(join(top, `dist/${bundle}.bundle`), text)
@@ -153,7 +157,7 @@ test('bin/namegate says what to run when the one file is not whole, and exits 3'
   }
 })
 
-test('bin/namegate says what to run when nothing can be started, and exits 3', async () => {
+test('bin/namegate names the command to run when it finds no program, and exits 3', async () => {
   const { code, said } = await start(
     join(makeTree('bare', { packages: false }), 'bin/namegate'),
     '/',

@@ -35,7 +35,7 @@ describe('the tree of the Debian package', { skip }, () => {
     return readFileSync(join(root, path), 'utf8')
   }
 
-  it('has each file of the npm package, but the library and what is for other machines', () => {
+  it('has each file of the npm package, except the library and files for other machines', () => {
     const lost = npm.filter((path) => ![LIB, DOC].some((top) => made.includes(`${top}/${path}`)))
     const expected = (path: string): boolean =>
       /^dist\/src\/|^LICENSE$|^docs\/install-npm\.md$/.test(path) ||
@@ -44,7 +44,7 @@ describe('the tree of the Debian package', { skip }, () => {
     assert.ok(npm.length - lost.length > 50, `${npm.length - lost.length} files`)
   })
 
-  it('has nothing that the npm package lacks, but what Debian needs', () => {
+  it('has no other files than the npm package, except those that Debian needs', () => {
     const listed = new Set(npm.flatMap((path) => [`${LIB}/${path}`, `${DOC}/${path}`]))
     const more = made.filter((path) => !listed.has(path)).toSorted()
     assert.deepEqual(
@@ -85,7 +85,7 @@ describe('the tree of the Debian package', { skip }, () => {
     assert.ok(existsSync(join(root, 'usr/bin/namegate')), 'the link leads to the program')
   })
 
-  it('has a configuration that a daemon accepts, which names no server of the machine that made it', async () => {
+  it('has a configuration that a daemon accepts, without servers of the build machine', async () => {
     const config = join(root, 'etc/namegate/namegate.yaml')
     const { code, stderr } = await run('bin/namegate', ['config', 'check', config], {
       limitMs: 60_000,
@@ -111,14 +111,14 @@ for (const script of [
   'scripts/deb.sh',
   ...['postinst', 'prerm', 'postrm'].map((name) => `scripts/deb/${name}`),
 ]) {
-  it(`${script} is what dash accepts, and ends at a failure`, async () => {
+  it(`${script} is valid for dash, and ends at a failure`, async () => {
     const { code, stderr } = await run('sh', ['-n', script])
     assert.equal(code, 0, stderr)
     assert.match(readFileSync(script, 'utf8'), /^set -eu?$/m)
   })
 }
 
-it('the control file has what dpkg needs, and the libraries that the program loads', () => {
+it('the control file has the fields that dpkg needs, and the libraries that the program loads', () => {
   const control = readFileSync('scripts/deb/control', 'utf8')
   for (const field of [
     'Package',

@@ -1,5 +1,5 @@
-// action.yml and deploy/compose/ as their readers expect them: the form of a composite action, no input inside a script, and a
-// composition whose configuration namegate accepts.
+// action.yml and deploy/compose/: the form of a composite action, no input inside a script, and a composition whose configuration namegate
+// accepts.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -26,7 +26,7 @@ interface Action {
 }
 
 const action = parse(readFileSync('action.yml', 'utf8')) as Action
-/** The keys that GitHub's schema of actions has, of which the first group is required. */
+/** The keys of GitHub's schema for actions. The first group is required. */
 const KEYS = {
   action: [
     ['name', 'description', 'runs'],
@@ -86,7 +86,7 @@ test('action.yml runs scripts that exist and that bash can read', () => {
   }
 })
 
-test('the summary removes what Markdown would read from names', () => {
+test('the summary removes the characters of Markdown from names', () => {
   const report = {
     audit: false,
     names: [{ name: 'a`|<b>.example', asked: 1, verdict: 'denied', allow: '--allow a`b' }],

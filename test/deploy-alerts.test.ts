@@ -1,4 +1,4 @@
-// The alerts of deploy/prometheus: promtool accepts them and their tests, each asks for metrics that exist, and the runbook has a section for
+// The alerts of deploy/prometheus: promtool accepts them and their tests, each uses existing metrics, and the runbook has a section for
 // each.
 
 import assert from 'node:assert/strict'
@@ -70,11 +70,11 @@ test('every alert has a severity, a test of its own, and a section in the runboo
   )
 })
 
-test('every alert asks for metrics that the daemon has', () => {
+test('every alert uses metrics that the daemon has', () => {
   const known = metricNames()
   for (const { alert, expr } of rules) {
     const names = [...expr.matchAll(/\b(?:up|namegate_\w+|nodejs_\w+|process_\w+)\b/g)]
-    assert.ok(names.length > 0, `${alert} asks for a metric`)
+    assert.ok(names.length > 0, `${alert} uses a metric`)
     for (const [name] of names) assert.ok(name === 'up' || known.has(name), `${alert}: ${name}`)
   }
 })

@@ -1,4 +1,4 @@
-// A real Prometheus, as Debian ships it, scrapes a daemon by the configuration in deploy/prometheus, and every expression of the dashboards in
+// A real Prometheus of Debian scrapes a daemon by the configuration in deploy/prometheus, and every expression of the dashboards in
 // deploy/grafana returns data of this daemon.
 
 import assert from 'node:assert/strict'
@@ -15,7 +15,7 @@ import { run } from './support/labs/lab-process.ts'
 
 const PROMTOOL = resolve('build/tools/promtool')
 
-/** Expressions that have no data until something happens, each with what has to happen. */
+/** Expressions without data until an event, each with the event. */
 const EVENT_ONLY: readonly (readonly [part: RegExp, reason: string])[] = [
   [/namegate_intercept_in_force/, 'the daemon needs a transparent listener, and so root'],
   [/le, stage.*namegate_dns_hold_seconds_bucket/, 'the memory datapath confirms at once'],
@@ -57,7 +57,7 @@ function readDashboards(): ReadonlyMap<string, Dashboard> {
 
 const dashboards = readDashboards()
 
-test('deploy/grafana has dashboards whose panels say what they show, in which unit', () => {
+test('deploy/grafana has dashboards whose panels have a description and a unit', () => {
   assert.deepEqual([...dashboards.keys()], ['node.json', 'overview.json'])
   const known = metricNames()
   for (const [file, { panels, templating }] of dashboards) {

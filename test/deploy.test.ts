@@ -1,5 +1,5 @@
-// What deploy/ ships must be what namegate accepts: the documents parse, name the same image, command and paths, and the
-// configurations in them pass `namegate config check`.
+// namegate accepts what deploy/ contains: the documents parse, name the same image, command and paths, and their configurations pass
+// `namegate config check`.
 
 import assert from 'node:assert/strict'
 import {
@@ -22,7 +22,7 @@ import { readManifest } from './support/labs/sidecar.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-deploy-'))
 after(() => rmSync(folder, { recursive: true }))
-// The files that people write beside a configuration. Without them no daemon starts.
+// Files that users write beside a configuration. A daemon does not start without them.
 mkdirSync(join(folder, 'policies'))
 writeFileSync(join(folder, 'endpoints.yaml'), 'endpoints: []\n')
 
@@ -37,7 +37,7 @@ async function namegate(...args: readonly string[]): Promise<string> {
   return `${code} ${stdout}${stderr}`
 }
 
-/** Files of the configuration stand beside it under a scratch folder instead of /etc/namegate. */
+/** Writes a configuration into a scratch folder in place of /etc/namegate, with its files beside it. */
 function place(name: string, text: string): string {
   const path = join(folder, name)
   writeFileSync(path, text.replaceAll('/etc/namegate/', `${folder}/`))
@@ -50,7 +50,7 @@ test('deploy/kubernetes/base/daemonset.yaml runs the configuration of its own Co
   assert.deepEqual(mounts, ['/etc/namegate', '/var/lib/namegate', '/run/namegate', '/sys/fs/bpf'])
 })
 
-/** What an overlay changes in the configuration of the base. */
+/** The changes of an overlay to the configuration of the base. */
 const OVERLAYS: readonly (readonly [
   overlay: string,
   changed: readonly string[],
@@ -75,7 +75,7 @@ for (const [overlay, changed, reason] of OVERLAYS) {
     place('resources.yaml', readFileSync(join(KUBERNETES, 'base', 'resources.yaml'), 'utf8'))
     const text = readFileSync(join(KUBERNETES, overlay, 'namegate.yaml'), 'utf8')
     assert.match(await namegate('config', 'check', place('namegate.yaml', text)), /^0 /)
-    // By default these name files, which the ConfigMap does not have.
+    // The defaults name files, which the ConfigMap does not have.
     const { policies, endpoints } = config
     assert.deepEqual([policies, endpoints], [{ paths: [] }, { files: [] }])
   })
@@ -95,7 +95,7 @@ test('deploy/kubernetes/overlays/sidecar/sidecar.yaml holds a configuration and 
   }
 })
 
-/** Configurations in a text: of a manifest those in its ConfigMap. */
+/** The configurations in a text. Those of a manifest are in its ConfigMap. */
 function configsIn(text: string): readonly unknown[] {
   return parseAllDocuments(text).flatMap((document) => {
     const value = document.toJS() as Record<string, unknown> | null
@@ -146,13 +146,13 @@ test('deploy/systemd/namegate-early.service closes workloads before the network 
   const unit = readFileSync('deploy/systemd/namegate-early.service', 'utf8').split('\n')
   const close = '/opt/namegate/bin/namegate datapath close --config /etc/namegate/namegate.yaml'
   const wanted: readonly (readonly [line: string, reason: string])[] = [
-    [`ExecStart=${close}`, 'what it is for'],
-    ['Type=oneshot', 'whoever is ordered behind it waits until it is done'],
-    ['DefaultDependencies=no', 'those would put it behind sysinit.target'],
-    ['Wants=network-pre.target', 'nobody else may pull that in'],
+    [`ExecStart=${close}`, 'the purpose of the unit'],
+    ['Type=oneshot', 'units after it wait for its end'],
+    ['DefaultDependencies=no', 'the defaults would order it after sysinit.target'],
+    ['Wants=network-pre.target', 'perhaps no other unit wants this target'],
     ['Before=network-pre.target namegate.service shutdown.target', 'the order'],
-    ['After=local-fs.target nftables.service', 'that one flushes the ruleset'],
-    ['StateDirectory=namegate', 'what the last daemon wrote down, as in namegate.service'],
+    ['After=local-fs.target nftables.service', 'nftables.service flushes the ruleset'],
+    ['StateDirectory=namegate', 'the records of the last daemon, as in namegate.service'],
   ]
   for (const [line, reason] of wanted) assert.ok(unit.includes(line), `${line}: ${reason}`)
 })
@@ -166,12 +166,12 @@ test('deploy/systemd/ holds units that systemd accepts', { skip: verifySkip() },
   }
   const units = ['./namegate.service', './namegate.socket', './namegate-early.service']
   const { code, stderr } = await run('systemd-analyze', ['verify', ...units], { cwd: folder })
-  // What it says of the machine's own units is not ours.
+  // Warnings about the machine's own units do not count.
   const ours = stderr.split('\n').filter((line) => line.includes('namegate'))
   assert.deepEqual([code, ours], [0, []])
 })
 
-/** What `systemd-analyze security` may count, of 10. docs/hardening.md has the figures. */
+/** The bounds for `systemd-analyze security`, of 10. docs/hardening.md has the figures. */
 const EXPOSURES: readonly (readonly [unit: string, dropIns: readonly string[], atMost: number])[] =
   [
     ['namegate.service', ['explicit.conf', 'page.conf'], 2.2],
@@ -199,20 +199,20 @@ for (const [unit, dropIns, atMost] of EXPOSURES) {
       }
       const [, level] = /exposure level for \S+: ([\d.]+)/.exec(stdout) ?? []
       assert.ok(Number(level) <= atMost, `${level}\n${stdout}${stderr}`)
-      // A setting that systemd does not understand restricts nothing.
+      // An unknown setting of systemd restricts nothing.
       assert.doesNotMatch(stderr, /Unknown|Failed to parse|ignoring/i)
     },
   )
 }
 
-test('deploy/systemd/namegate-early.service restricts what namegate.service restricts', () => {
+test('deploy/systemd/namegate-early.service has the restrictions of namegate.service', () => {
   const restrictions = (unit: string): readonly string[] => {
     const text = readFileSync(`deploy/systemd/${unit}`, 'utf8')
     const after = text.slice(text.indexOf('CapabilityBoundingSet='), text.indexOf('[Install]'))
     return after.split('\n').filter((line) => /^[A-Z]\w+=/.test(line) && line !== 'PrivateTmp=yes')
   }
   const early = restrictions('namegate-early.service')
-  assert.ok(early.length > 20, 'they are found')
+  assert.ok(early.length > 20, 'the restrictions were found')
   assert.deepEqual(early, restrictions('namegate.service'))
 })
 
@@ -244,7 +244,7 @@ test('Dockerfile makes an image whose `docker run` line works as written', async
   const text = readFileSync('Dockerfile', 'utf8')
   const [, line = ''] = /^# {3}docker run ((?:.*\\\n#)*.*)/m.exec(text) ?? []
   const options = line.replaceAll(/\\\n#/g, ' ')
-  // Config, policies and endpoints are in the image, where the command looks for them.
+  // Config, policies and endpoints are in the image, in the folders that the command reads.
   const etc = join(folder, 'image')
   for (const [, from = '', to = ''] of text.matchAll(/^COPY (?!--)(\S+) (\/etc\/namegate\S*)$/gm)) {
     cpSync(from, join(etc, to.endsWith('/') ? basename(from) : to.replace('/etc/namegate', '')), {
@@ -278,7 +278,7 @@ test('Dockerfile makes an image whose `docker run` line works as written', async
   }
 })
 
-test('Dockerfile copies what exists', () => {
+test('Dockerfile copies only existing files', () => {
   const text = readFileSync('Dockerfile', 'utf8')
   for (const [, from = ''] of text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
     for (const path of from.split(' ')) assert.ok(existsSync(path), path)

@@ -1,5 +1,5 @@
-// What the image keeps of a built copy of the sources, by the script of the Dockerfile: a program that is complete, runs from any folder and
-// brings no tests, no sources and no development packages. `npm run packages -- oci` builds such a copy and the whole image.
+// The files that the image keeps of a built copy of the sources, by the script of the Dockerfile. The program is complete, runs from any
+// folder, and contains no tests, sources or development packages. `npm run packages -- oci` builds such a copy and the whole image.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -24,10 +24,10 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const BUILT = ['dist/main.bundle', 'build/Release/bpf.node', 'build/namegate.bpf.o']
 const lost = BUILT.find((part) => !existsSync(part))
 const skip = lost === undefined ? false : `${lost} is not built`
-/** Of node_modules: packages that stay, and some that do not. */
+/** Packages in node_modules that stay, and some that do not. */
 const PACKAGES = ['preact', 'htm', 'uplot', 'typescript', 'fast-check', 'zod']
 
-/** As after `scripts/image.sh build`: what is in the repository, and what is built of it. Linked, because copying takes seconds. */
+/** The state after `scripts/image.sh build`: the files of the repository and the build results. Linked, because a copy takes seconds. */
 function linkBuilt(): void {
   const own = readdirSync('.').filter((name) => !/^(?:\.git|node_modules|build|var)$/.test(name))
   const native = readdirSync('build').filter((name) => /^Release$|\.o$|\.log$/.test(name))
@@ -52,13 +52,13 @@ test('Dockerfile runs each step of scripts/image.sh, in their order', () => {
 })
 
 test(
-  'scripts/image.sh keeps what the image holds, complete and without what only tests need',
+  'scripts/image.sh keeps the files of the image, complete and without files for tests',
   { skip },
   async () => {
     linkBuilt()
     const keep = async () => await run('sh', ['scripts/image.sh', 'keep'], { cwd: folder })
     writeFileSync(join(folder, '.git'), '')
-    assert.match((await keep()).stderr, /this is a checkout/, 'it removes nothing from one')
+    assert.match((await keep()).stderr, /this is a checkout/, 'it removes nothing from a checkout')
     assert.ok(existsSync(join(folder, 'src')))
     rmSync(join(folder, '.git'))
     const { code, stdout, stderr } = await keep()
@@ -69,13 +69,13 @@ test(
     const check = await run(program, ['config', 'check', 'config/namegate.yaml'])
     assert.equal(check.code, 0, check.stderr)
     const all = 'LICENSE bin build dist node_modules package.json page scripts'.split(' ')
-    assert.deepEqual(readdirSync(folder).toSorted(), all, 'and neither test, demo nor src')
+    assert.deepEqual(readdirSync(folder).toSorted(), all, 'without test, demo and src')
     const served = new Set(Object.values(LIBRARIES).map(([name]) => name))
     assert.deepEqual(new Set(readdirSync(join(folder, 'node_modules'))), served)
     const bundles = readdirSync('dist').filter((name) => /\.(?:bundle|cache)$/.test(name))
     assert.deepEqual(readdirSync(join(folder, 'dist')).toSorted(), bundles.toSorted())
     const built = readdirSync(join(folder, 'build/Release')).toSorted()
-    assert.deepEqual(built, readdirSync('build/Release').toSorted(), 'every native part is there')
+    assert.deepEqual(built, readdirSync('build/Release').toSorted(), 'every native part exists')
     assert.ok(existsSync(join(folder, 'build/namegate.bpf.o')))
   },
 )

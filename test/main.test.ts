@@ -1,5 +1,4 @@
-// The program as a process: exit codes, what goes to stdout and stderr, a reader that goes away, and a daemon
-// that is asked by commands.
+// The program as a process: exit codes, output to stdout and stderr, a reader that closes its end, and a daemon that commands ask.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -58,7 +57,7 @@ async function namegate(...args: readonly string[]): Promise<Output> {
   return await run(PROGRAM, args, { cwd: folder, limitMs: 30_000 })
 }
 
-test('namegate ends with the exit codes of the contract, errors on stderr only', async () => {
+test('namegate ends with the exit codes of the contract, with errors only on stderr', async () => {
   const wrong = join(folder, 'wrong.yaml')
   writeFileSync(wrong, 'admn: {}\n')
   const rows: readonly (readonly [
@@ -73,7 +72,7 @@ test('namegate ends with the exit codes of the contract, errors on stderr only',
     [['state'], 2, /^namegate: state needs show or check/, 'a word is missing'],
     [['status', '--socket', 'no.sock'], 3, /^namegate: No daemon at no\.sock: /, 'no daemon'],
     [['run', '--config', wrong], 2, /wrong\.yaml:1:1: .*admn/, 'invalid config'],
-    [['run', '--config', 'none.yaml'], 2, /none\.yaml:1:1: /, 'config is not there'],
+    [['run', '--config', 'none.yaml'], 2, /none\.yaml:1:1: /, 'missing config'],
     [['match', 'a.b', 'b.c'], 1, /^$/, 'a negative result'],
   ]
   for (const [args, code, err, why] of rows) {
@@ -106,7 +105,7 @@ test('namegate asks its daemon and shows the decision', async () => {
   assert.equal((await namegate('datapath', 'verify', '--config', config)).code, 0)
 })
 
-test('namegate ends well when the reader of stdout goes away', async () => {
+test('namegate ends in order when the reader of stdout closes its end', async () => {
   const child = spawn(PROGRAM, ['flows', '--follow', '--config', config], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -125,7 +124,7 @@ for (const args of [
   ['get', 'ipcache', '-o', 'json', '--config', config],
   ['config', 'schema'],
 ]) {
-  test(`namegate says that its output cannot be written: ${args.join(' ').slice(0, 14)}`, async () => {
+  test(`namegate reports that it cannot write its output: ${args.join(' ').slice(0, 14)}`, async () => {
     const script = `exec "$0" "$@" >/dev/full`
     const { code, stderr } = await run('sh', ['-c', script, PROGRAM, ...args], { cwd: folder })
     assert.match(stderr, /^namegate: Cannot write to standard output: ENOSPC/)
@@ -133,7 +132,7 @@ for (const args of [
   })
 }
 
-test('a second daemon is told that the first one is there, and takes nothing from it', async () => {
+test('a second daemon reports the first one, and leaves it as it is', async () => {
   const second = await namegate('run', '--config', config)
   assert.equal(second.code, 3, second.stdout + second.stderr)
   assert.equal((await namegate('status', '--ready', '--config', config)).code, 0)

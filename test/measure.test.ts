@@ -1,4 +1,4 @@
-// scripts/measure.sh, behind `npm run bench`, `soak` and the others: what it says of itself without running anything.
+// scripts/measure.sh, behind `npm run bench`, `soak` and the others: its help, without running anything.
 
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
@@ -24,7 +24,7 @@ const rows: readonly (readonly [kind: string, expected: RegExp, why: string])[] 
   ],
 ]
 
-test('measure.sh says with --help what there is to run, and runs nothing', async () => {
+test('measure.sh --help lists what it can run, and runs nothing', async () => {
   for (const [kind, expected, why] of rows) {
     const args = [resolve('scripts/measure.sh'), kind, '--help']
     const { stdout, stderr, code } = await run('sh', args, { limitMs: 10_000 })

@@ -1,5 +1,5 @@
-// The npm package as a stranger has it: packed with the native part of this machine, installed by npm from a registry on loopback
-// into an empty folder, and run from there. The four targets of a release need cross compilers, and are not built here.
+// The npm package as a user has it: packed with the native part of this machine, installed by npm from a registry on loopback into an empty
+// folder, and run from there. The four targets of a release need cross compilers, and are not built here.
 
 import assert from 'node:assert/strict'
 import {
@@ -32,7 +32,7 @@ const LIMIT_MS = 120_000
 /** Octets of the tarball with all four targets. A tarball of one target leaves room for three more. */
 const MOST = 3_000_000
 const OTHER_TARGETS = 475_000
-/** namegate-cni of this machine contains glibc. That of a release contains musl, and is so much smaller. */
+/** namegate-cni of this machine contains glibc. That of a release contains musl, and is smaller by this. */
 const GLIBC = 290_000
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-package-'))
@@ -75,7 +75,7 @@ async function pack(): Promise<string> {
   for (const each of ['namegate.bpf.o', 'namegate-gate.bpf.o']) {
     cpSync(join('build', each), join(tree, 'build', each))
   }
-  // The package leaves them out although they are there.
+  // The package leaves these existing files out.
   writeFileSync(join(tree, 'dist/main.cache'), '')
   writeFileSync(join(tree, 'dist/src/main.js.map'), '')
   succeeded(await run('sh', ['scripts/prebuild.sh', 'host'], { cwd: tree, limitMs: LIMIT_MS }))
@@ -120,7 +120,7 @@ test('npm i -g installs namegate, which runs from an empty folder', { skip }, as
 })
 
 test(
-  'The package has the program, documents and the native part, and nothing that is only for its makers',
+  'The package has the program, documents and the native part, and no files for developers',
   { skip },
   () => {
     const all = filesBelow('.').filter((file) => !file.startsWith('node_modules'))

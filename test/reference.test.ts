@@ -1,4 +1,4 @@
-// The pages of docs/reference/, and the library's types, are what the program itself says now.
+// The pages of docs/reference/, and the library's types, equal what the program generates.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

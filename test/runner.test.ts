@@ -1,5 +1,5 @@
-// scripts/test.mjs: the counts in its last lines are what CI and people rely on, so they are checked on a folder of
-// tests that pass, fail, hang and crash.
+// scripts/test.mjs: CI and people rely on the counts in its last lines, so this test checks them on a folder of tests that pass, fail, hang
+// and crash.
 
 import assert from 'node:assert/strict'
 import {
@@ -88,7 +88,7 @@ test('scripts/test.mjs counts by kind, ends hung files and exits 1', async () =>
 test('scripts/test-seconds.json names files and folders of this tree', () => {
   const seconds = JSON.parse(readFileSync('scripts/test-seconds.json', 'utf8')) as object
   const gone = Object.keys(seconds).filter((path) => !existsSync(path))
-  // One that has moved merely starts late. When there are many, a whole run with --rank measures them anew.
+  // A moved file only starts late. A whole run with --rank measures all files anew.
   assert.ok(gone.length <= 5, gone.join(', '))
 })
 
@@ -123,7 +123,7 @@ test('scripts/test.mjs --bail ends a file, and the run, at the first failure', a
   rmSync(bailing, { recursive: true })
 })
 
-test('scripts/test.mjs --property runs what holds properties so many times as often, and replays a failure', async () => {
+test('scripts/test.mjs --property runs files with properties more often, and replays a failure', async () => {
   writeFileSync(join(folder, 'test/properties.test.ts'), PROPERTIES)
   const once = await runTests('--property', '--runs', '1x')
   assert.match(once.lines.join('\n'), /f ran 5 times/)
@@ -140,7 +140,7 @@ test('scripts/test.mjs --property runs what holds properties so many times as of
 })
 
 const ONLY_TESTS = "import { test } from 'node:test'\n"
-/** In a folder whose files share a process. */
+/** Files of a folder that share a process. */
 const SHARED: Readonly<Record<string, string>> = {
   'test/names/a.test.ts': `${ONLY_TESTS}test('a passes', () => {})`,
   'test/names/b.test.ts': `${ONLY_TESTS}test('b fails', () => { throw new Error('broken') })`,
@@ -149,7 +149,7 @@ const SHARED: Readonly<Record<string, string>> = {
   'test/names/e.test.ts': `${ONLY_TESTS}test('e passes', () => {})`,
 }
 
-test('scripts/test.mjs says which file of a shared process failed, and which one broke it', async () => {
+test('scripts/test.mjs names the file of a shared process that failed, and the one that broke it', async () => {
   for (const [path, text] of Object.entries(SHARED)) {
     mkdirSync(join(folder, path, '..'), { recursive: true })
     writeFileSync(join(folder, path), text)

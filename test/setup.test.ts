@@ -1,4 +1,4 @@
-// scripts/setup.sh: what it finds on the machine, and what it makes of src/.
+// scripts/setup.sh: the tools that it finds on the machine, and its build results.
 
 import assert from 'node:assert/strict'
 import {
@@ -14,12 +14,12 @@ import { test } from 'node:test'
 import { mkFolder } from './support/nodes/daemon-files.ts'
 import { run } from './support/labs/lab-process.ts'
 
-/** Where Debian has them; not on the PATH of an ordinary user. */
+/** The paths of Debian, which are not on the PATH of an ordinary user. */
 const TOOLS = ['/usr/sbin/nft', '/sbin/nft', '/usr/sbin/bpftool', '/sbin/bpftool']
 const skip = TOOLS.some((tool) => existsSync(tool)) ? false : 'no tool in /usr/sbin or /sbin'
 
 test('setup.sh finds tools in /usr/sbin and /sbin, whatever the PATH is', { skip }, async () => {
-  // A checkout with nothing to install, build or compile.
+  // A checkout without anything to install, build or compile.
   const folder = mkFolder()
   mkdirSync(join(folder, 'scripts'))
   copyFileSync('scripts/setup.sh', join(folder, 'scripts/setup.sh'))
@@ -62,7 +62,7 @@ test('setup.sh names libuv1-dev when no header of libuv is there', { skip: isRoo
 
 const BUILT = existsSync('dist/src/main.js.map') ? false : 'dist/ is not built: npm run build'
 
-test('Source maps in dist/ refer to files that there are', { skip: BUILT }, () => {
+test('Source maps in dist/ refer to existing files', { skip: BUILT }, () => {
   const maps = readdirSync('dist', { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.js.map'))
     .map((file) => join('dist', file))

@@ -10,10 +10,10 @@ type Document = (typeof DOCUMENTS)[number]
 
 const ROOTS = ['src', 'test', 'demo', 'docs/decisions']
 const TEXT = /\.(ts|mjs|c|h|scn|md)$/
-/** This file has names of documents in its patterns. */
+/** The patterns of this file contain names of documents. */
 const SELF = 'test/spec.test.ts'
 
-/** `docs/spec/semantics` and what follows it: sections, ids and quoted headings, up to a word of another kind. */
+/** `docs/spec/semantics` and the sections, ids and quoted headings after it, up to another word. */
 const CITATION =
   /docs\/spec\/(promises|semantics|correctness)((?:,? (?:\d+(?:\.\d+)?|[A-Z]\d+(?:-[A-Z]\d+)?|"[^"\n]+"))*)/g
 const PARTS = /"([^"]+)"|([A-Z]\d+)|(\d+(?:\.\d+)?)/g
@@ -59,7 +59,7 @@ function isThere(document: string, quoted: string, id: string, section: string):
   return new RegExp(`^#+ ${section.replace('.', '\\.')}[. ]`, 'm').test(text)
 }
 
-/** `path: what` of each citation of which something is not there. */
+/** `path: text` for each citation with a missing part. */
 function missingIn(path: string): string[] {
   const whole = readFileSync(path, 'utf8')
   const comments = commentsOf(path)

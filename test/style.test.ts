@@ -1,5 +1,4 @@
-// Format, lint and types as tests, so that the command that CI runs counts them. What a tool reports is the message of
-// its test.
+// Format, lint and types as tests, so that the command of CI counts them. A failure prints the report of the tool.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

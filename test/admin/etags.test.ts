@@ -32,7 +32,7 @@ test('unmet and isKnown compare headers with the version of an object', () => {
   assert.deepEqual([unmet({}, undefined), unmet({}, '"a"')], [undefined, undefined])
 })
 
-test('the ETag of a resource changes with the resource, and a restart makes all new', async () => {
+test('the ETag of a resource changes with the resource, and a restart changes every ETag', async () => {
   const folder = new DaemonFolder({
     files: {
       'policy.yaml': policyText('web', ['a.example']),

@@ -12,7 +12,7 @@ import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 const RUN_TIME = { on: true, origin: 'run time' }
 const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`
 
-test('explainBody answers about an endpoint of the node, from what is in force', () => {
+test('explainBody answers about an endpoint of the node, from the policies in force', () => {
   const node = mkPolicyNode([POLICY])
   const { state } = mkAdmin(node)
   node.learn(node.endpoint('a').id, 'www.cilium.io', ['203.0.113.5'])
@@ -34,7 +34,7 @@ test('explainBody answers about an endpoint of the node, from what is in force',
   })
 })
 
-test('explainBody says what audit lets pass, and who turned it on', () => {
+test('explainBody reports what audit lets pass, and which setting turned it on', () => {
   const node = mkPolicyNode([POLICY])
   const question = { endpoint: 'a', address: '203.0.113.9', port: '80' }
   const rows = [
@@ -52,7 +52,7 @@ test('explainBody says what audit lets pass, and who turned it on', () => {
   }
 })
 
-test('explainBody tells what makes the datapath do something else', () => {
+test('explainBody reports why the datapath decides otherwise', () => {
   const node = mkPolicyNode([POLICY])
   const { state } = mkAdmin(node, { mode: () => 'bypass' })
   const answer = explainBody(state, { endpoint: 'a', address: '203.0.113.9', port: '80' })
@@ -60,7 +60,7 @@ test('explainBody tells what makes the datapath do something else', () => {
   assert.deepEqual(answer.value.notes, ['the mode is bypass: everything passes'])
 })
 
-test('explainBody says that an allowed connection hangs while this host does not forward', () => {
+test('explainBody reports that an allowed connection hangs while this host does not forward', () => {
   const { state } = mkAdmin(mkPolicyNode([POLICY]), { forwardingRemedy: () => 'sysctl -w x=1' })
   const rows = [
     [{ ask: 'www.cilium.io' }, 'allow', [/connections hang: sysctl -w x=1$/]],
@@ -77,7 +77,7 @@ test('explainBody says that an allowed connection hangs while this host does not
   }
 })
 
-test('explainBody refuses what is no question with the field and what was expected', () => {
+test('explainBody refuses an invalid question, with the field and the expected value', () => {
   const { state } = mkAdmin(mkPolicyNode([POLICY]))
   const rows: readonly (readonly [body: unknown, status: number, words: RegExp])[] = [
     [null, 400, /expected \{"endpoint": NAME\}/],

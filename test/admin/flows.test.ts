@@ -24,7 +24,7 @@ function mkLab() {
   return { node, state, dns }
 }
 
-test('flowView shows what was answered, and no rcode where no server was asked', () => {
+test('flowView shows the answer, and no rcode if no server was asked', () => {
   const { state, dns } = mkLab()
   dns('answered', 1, 'a\\010b.example')
   dns('denied', 99, 'evil.test')
@@ -76,7 +76,7 @@ test('flowView shows a refusal by an allow-list without a line, because no line 
   assert.deepEqual(FLOW_SCHEMAS.FlowRule.parse(shown.rules[1]), { policy: 'web', file })
 })
 
-test('flowView shows a dropped packet with the labels of its peer and the rules that did it', () => {
+test('flowView shows a dropped packet with the labels of its peer and the rules that dropped it', () => {
   const { node, state } = mkLab()
   const id = node.identityOf('198.18.0.0/16')
   const [entry] = [...node.recorder.policies.values()]
@@ -122,7 +122,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
   })
 })
 
-test('flowView leaves out what the filter does not name, by verdict or by kind', () => {
+test('flowView leaves out flows that the filter does not name, by verdict or by kind', () => {
   const { state, dns } = mkLab()
   dns('denied', 1, 'a.b')
   dns('unknown-client', 0, 'a.b')

@@ -36,7 +36,7 @@ test('MetricsServer serves metrics, health and readiness, and nothing else', asy
   assert.match(unready.text, /^not ready: no upstream has answered yet\n/)
 })
 
-test('MetricsServer says which address is taken and what to change', async () => {
+test('MetricsServer names the address in use and the remedy', async () => {
   const second = new MetricsServer({ state, address: '127.0.0.1', port: server.port, onError })
   await assert.rejects(second.start(), (error) => {
     assert.ok(error instanceof UnavailableError)

@@ -22,7 +22,7 @@ test('accepts finds the most specific range of the header Accept', () => {
   }
 })
 
-test('isJson takes JSON, bodies without a type, and what curl sends', () => {
+test('isJson accepts JSON, bodies without a type, and the type that curl sends', () => {
   const rows: readonly (readonly [header: string | undefined, isRead: boolean, reason: string])[] =
     [
       [undefined, true, 'no header'],

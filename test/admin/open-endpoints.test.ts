@@ -1,4 +1,4 @@
-// Endpoints that no policy selects: how they are shown by the default that they fall under.
+// Endpoints that no policy selects, with the default of each.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

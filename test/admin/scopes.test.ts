@@ -1,4 +1,4 @@
-// What one endpoint alone sees, in every view: its row names the endpoint, its key the number.
+// Scoped entries in every view: their row names the endpoint, their key its number.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ function mkNode(): Node {
   return node
 }
 
-test('ipcacheRows gives a row for each endpoint’s view of an address, with the endpoint', () => {
+test('ipcacheRows has a row for each endpoint’s view of an address, with the endpoint', () => {
   const node = mkNode()
   const [shop, free] = ['shop', 'free'].map((name) => node.endpoint(name).id)
   const rows = collect(ipcacheRows(mkAdmin(node).state))
@@ -61,7 +61,7 @@ test('ipcacheRows gives a row for each endpoint’s view of an address, with the
   )
 })
 
-test('nameRows gives each endpoint its own, as without scopes', () => {
+test('nameRows shows each endpoint its own entries, as without scopes', () => {
   const rows = collect(nameRows(mkAdmin(mkNode()).state))
   const short = rows.map(({ name, endpoint, addresses }) => [name, endpoint, addresses.length])
   assert.deepEqual(

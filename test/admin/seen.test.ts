@@ -15,7 +15,7 @@ function seenOf(node: Node): readonly string[] {
   return rows.flatMap((row) => (row?.seen === true ? [row.selector] : []))
 }
 
-test('selectorRows and policyRows tell which selectors matched a name that was asked', () => {
+test('selectorRows and policyRows show which selectors matched an asked name', () => {
   const node = mkPolicyNode([POLICY])
   assert.deepEqual(seenOf(node), [], 'nothing was asked')
   explainOn(node, connect({ name: 'b.x' }))
@@ -29,7 +29,7 @@ test('selectorRows and policyRows tell which selectors matched a name that was a
   assert.deepEqual(row?.unseen, ['b.x'])
 })
 
-test('selectorRows goes on telling it when the name is forgotten, until the selector goes', () => {
+test('selectorRows still shows it when the name is forgotten, until the selector is removed', () => {
   const node = mkPolicyNode([POLICY])
   node.learn(node.endpoint('a').id, 'a.x', ['198.51.100.1'], 1)
   node.clock.advance(1_000_000)

@@ -1,4 +1,4 @@
-// The socket's file is removed while the daemon runs: asked again, it is there, and what was under way goes on.
+// The socket's file is removed while the daemon runs. The server makes it again, and open requests continue.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ function mkServer(name: string) {
   return { server, socket, told, state }
 }
 
-test('AdminServer makes its socket anew when somebody removed it, and tells so once', async () => {
+test('AdminServer makes its socket again when another program removed it, and logs it once', async () => {
   const { server, socket, told, state } = mkServer('file')
   await server.start()
   try {
@@ -36,12 +36,12 @@ test('AdminServer makes its socket anew when somebody removed it, and tells so o
     const follow = client.text('GET /v1/flows', { query: { follow: '1' } })
     const first = follow[Symbol.asyncIterator]().next()
     rmSync(socket)
-    await until('it is made anew', () => told.length > 0)
+    await until('the socket is made again', () => told.length > 0)
     assert.deepEqual(told, [undefined])
     assert.equal(statSync(socket).mode & 0o777, 0o600, 'its owner’s alone')
     assert.equal((await http({ socketPath: socket }, '/v1/status')).status, 200)
     state.flows.addPolicyLost(0, 1, 'p.yaml')
-    assert.match(String((await first).value), /policy-lost/, 'who follows goes on')
+    assert.match(String((await first).value), /policy-lost/, 'the open stream continues')
   } finally {
     await server.stop()
   }
@@ -54,10 +54,10 @@ test('AdminServer tries again while the folder is missing and in the way', async
   try {
     rmSync(join(folder, 'folder'), { recursive: true })
     writeFileSync(join(folder, 'folder'), '')
-    await until('it cannot', () => told.length > 0)
+    await until('the server fails to make it', () => told.length > 0)
     assert.match(told[0] ?? '', /Cannot listen on/)
     rmSync(join(folder, 'folder'))
-    await until('it is made anew', () => told.at(-1) === undefined)
+    await until('the socket is made again', () => told.at(-1) === undefined)
     assert.equal((await http({ socketPath: socket }, '/v1/status')).status, 200)
   } finally {
     await server.stop()

@@ -1,4 +1,4 @@
-// The admin API on a socket of its own: paths, bodies, streams, and what becomes of the socket file.
+// The admin API on its own socket: paths, bodies, streams, and the socket file.
 
 import assert from 'node:assert/strict'
 import { existsSync, linkSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -58,14 +58,14 @@ async function serve(given: Partial<AdminState> = {}, path?: string): Promise<Se
   return { ...lab, node, server, socketPath, errors }
 }
 
-test('AdminServer makes the folder and a socket that is its owner’s alone, and removes it', async () => {
+test('AdminServer makes the folder and a socket that only its owner can use, and removes it', async () => {
   const { server, socketPath } = await serve()
   assert.equal(statSync(socketPath).mode & 0o777, 0o600)
   await server.stop()
   assert.equal(existsSync(socketPath), false)
 })
 
-test('AdminServer never takes the socket of a live daemon, a file or a path that is too long', async () => {
+test('AdminServer never replaces the socket of a live daemon or a file, and refuses a path that is too long', async () => {
   const { socketPath } = await serve()
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')
@@ -124,14 +124,14 @@ test('AdminServer answers every path of its document, lists as JSON arrays', asy
   }
 })
 
-test('AdminServer gives the flows on disk as they are, or those that began before the ones in memory', async () => {
+test('AdminServer returns the flows on disk unchanged, or those before the ones in memory', async () => {
   const { socketPath } = await serve()
   const all = await http({ socketPath }, '/v1/flows/kept')
   assert.deepEqual([all.type, all.text], ['application/x-ndjson', KEPT.join('')])
   assert.equal((await http({ socketPath }, '/v1/flows/kept?older=1')).text, KEPT[0])
 })
 
-test('AdminServer has no flows on disk to give where none are kept', async () => {
+test('AdminServer returns no flows on disk if none are kept', async () => {
   const { socketPath } = await serve({ keptFlows: undefined })
   const { status, text } = await http({ socketPath }, '/v1/flows/kept')
   assert.deepEqual(
@@ -141,7 +141,7 @@ test('AdminServer has no flows on disk to give where none are kept', async () =>
   assert.equal((await http({ socketPath }, '/v1/flows/kept?older=1')).text, '')
 })
 
-test('AdminServer streams a long list whole, and lets others run between slices', async () => {
+test('AdminServer streams a long list completely, and lets other work run between slices', async () => {
   // Each look at this clock takes a millisecond, so a slice of two is over at every other row.
   let [time, slices] = [0, 0]
   const soon = (run: () => void): void => {
@@ -159,7 +159,7 @@ test('AdminServer streams a long list whole, and lets others run between slices'
   assert.ok(slices > 1000, `${slices} slices`)
 })
 
-test('AdminServer sets mode and audit, and says what is wrong with a body', async () => {
+test('AdminServer sets mode and audit, and names the fault of a body', async () => {
   const { socketPath, node, audits } = await serve()
   const post = async (path: string, body: string) =>
     await http({ socketPath }, path, { method: 'POST', body })
@@ -203,7 +203,7 @@ test('AdminServer sets mode and audit, and says what is wrong with a body', asyn
   assert.equal((await http({ socketPath }, '/v1/status', { method: 'DELETE' })).status, 405)
 })
 
-test('AdminServer answers 500 to a bug, tells it, and serves on', async () => {
+test('AdminServer answers 500 to a bug, logs it, and continues', async () => {
   let broken = true
   const { socketPath, errors } = await serve({
     notReady: () => {
@@ -217,7 +217,7 @@ test('AdminServer answers 500 to a bug, tells it, and serves on', async () => {
   assert.equal((await http({ socketPath }, '/v1/status')).status, 200)
 })
 
-test('AdminServer shows flows kept, the last ones, filtered, and follows', async () => {
+test('AdminServer shows kept flows, the last ones, filtered, and follows', async () => {
   const { state, socketPath } = await serve({ flows: new FlowRing() })
   const add = (kind: FlowKind): void => state.flows.addDns(0, mkDnsFlow('a.example', { kind }))
   for (const kind of ['answered', 'denied', 'answered'] as const) add(kind)
@@ -248,7 +248,7 @@ test('AdminServer shows flows kept, the last ones, filtered, and follows', async
   assert.deepEqual(numbers(followed), [0, 1, 2, 3])
 })
 
-test('AdminServer ends streams that are followed when it stops', async () => {
+test('AdminServer ends followed streams when it stops', async () => {
   const { server, socketPath } = await serve()
   const ended = new Promise<void>((resolve) => {
     request({ socketPath, path: '/v1/flows?follow=1', agent: false }, (response) => {

@@ -60,11 +60,11 @@ function mkNode(): Node {
   return node
 }
 
-test('statusView shows bounds from 80 % on and those that were hit, and is well when nothing is wrong', () => {
+test('statusView shows bounds from 80 % and those that were reached, and is ok without faults', () => {
   assert.deepEqual(statusView(mkAdmin(mkNode()).state), WELL)
 })
 
-test('statusView tells what is kept over restarts, and warns when the disk takes nothing', () => {
+test('statusView shows what is kept over restarts, and warns when the disk refuses writes', () => {
   const use = { generation: 3, imageOctets: 100, journalOctets: 20, age: 1 }
   const faults = { 'no-space': 2, other: 1 }
   for (const isFailing of [false, true]) {
@@ -128,13 +128,13 @@ test('statusView says that audit is on where it audits an endpoint or a policy',
   assert.ok(statusView(mkAdmin(node).state).audited.on)
 })
 
-test('statusView tells what interception does where a listener is transparent', () => {
+test('statusView shows interception if a listener is transparent', () => {
   const network = { interception: () => 'in force', isIntercepting: () => true }
   const { state } = mkAdmin(mkNode(), network)
   assert.deepEqual(statusView(state), { ...WELL, interception: 'in force', intercepting: true })
 })
 
-test('statusView is degraded by faults, by what keeps it from being ready, by refused entries', () => {
+test('statusView is degraded by faults, by reasons against readiness, and by refused entries', () => {
   const node = mkNode()
   const position = { file: 'e.yaml', line: 2, column: 3 }
   const faulty = mkAdmin(node, { faults: () => [{ position, message: 'found x' }] })
@@ -203,7 +203,7 @@ test('statusView warns of endpoints whose packets this host does not forward', (
   }
 })
 
-test('statusView shows a commit that is under way, and that the datapath is stalled after a second', () => {
+test('statusView shows a running commit, and that the datapath is stalled after a second', () => {
   const { node, slow } = mkSlow()
   const { state } = mkAdmin(node, { releases: { count: 7 } })
   const before = statusView(state).datapath

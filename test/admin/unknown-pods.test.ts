@@ -1,4 +1,4 @@
-// Which policies the status names when this node does not know the pods of other nodes.
+// The policies that the status names when this node does not know the pods of other nodes.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// What is enforced, read back, and how it differs from what is wanted.
+// What is enforced, read back, and its differences from what is wanted.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -21,7 +21,7 @@ function mkNode(): Node {
   return node
 }
 
-test('datapathRows reads back mode, endpoints, sources, policy and prefixes as texts', () => {
+test('datapathRows reads mode, endpoints, sources, policy and prefixes back as texts', () => {
   const node = mkNode()
   const id = node.identityOf('198.18.0.0/16')
   assert.deepEqual(collect(datapathRows(mkAdmin(node).state)), [
@@ -42,11 +42,11 @@ test('datapathRows reads back mode, endpoints, sources, policy and prefixes as t
   ])
 })
 
-test('differenceRows is empty while the datapath holds what is wanted', () => {
+test('differenceRows is empty while the datapath has what is wanted', () => {
   assert.deepEqual(collect(differenceRows(mkAdmin(mkNode()).state)), [])
 })
 
-test('differenceRows names every entry that is missing, changed or too much, in every map', () => {
+test('differenceRows names every missing, changed and additional entry, in every map', () => {
   const node = mkNode()
   const { recorder } = node
   const { state } = mkAdmin(node, { mode: () => 'enforce' })
@@ -96,7 +96,7 @@ test('differenceRows names every entry that is missing, changed or too much, in 
   ])
 })
 
-test('differenceRows does not count what changed while it looked', () => {
+test('differenceRows does not count changes during its look', () => {
   const node = mkNode()
   const { id } = node.endpoint('shop')
   for (let i = 0; i < 300; i++) node.learn(id, `n${i}.x`, [`198.18.1.${i % 256}`])
@@ -114,7 +114,7 @@ test('differenceRows does not count what changed while it looked', () => {
   assert.deepEqual(found, [])
 })
 
-test('differenceRows leaves out endpoints whose hook is not there', () => {
+test('differenceRows leaves out endpoints whose hook is missing', () => {
   const node = mkNode()
   node.recorder.hook = { kind: 'waiting', reason: 'no interface' }
   node.recorder.endpoints.clear()

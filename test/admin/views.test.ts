@@ -33,7 +33,7 @@ function mkNode(): Node {
   return node
 }
 
-test('endpointRows gives the contract shape, with why nothing fences it', () => {
+test('endpointRows has the shape of the contract, with the reason why an endpoint is not fenced', () => {
   const node = mkNode()
   const { state } = mkAdmin(node)
   node.recorder.hook = { kind: 'attached' }
@@ -62,7 +62,7 @@ test('endpointRows gives the contract shape, with why nothing fences it', () => 
   assert.deepEqual([...endpointRows(state)], [{ ...row, enforcing: false, reason: 'mode bypass' }])
 })
 
-test('endpointRows says at which level audit was turned on or off, and where', () => {
+test('endpointRows names the level and the place of the audit setting', () => {
   const node = mkNode()
   node.recorder.hook = { kind: 'attached' }
   const shown = (on: boolean, origin: string | undefined): unknown => {
@@ -81,7 +81,7 @@ test('endpointRows says at which level audit was turned on or off, and where', (
   assert.deepEqual(shown(true, 'endpoints file'), [true, all])
 })
 
-test('policyRows gives each document, and a rejected file as a row of its own', () => {
+test('policyRows has a row for each document, and one for a rejected file', () => {
   const node = mkNode()
   const fault = { position: { file: 'bad.yaml', line: 3, column: 7 }, message: 'found x' }
   const { state } = mkAdmin(node, {
@@ -160,7 +160,7 @@ test('selectorRows gives identities in order, names by label and the policies', 
   assert.ok(star.length >= 2, 'the set of the pattern alone and the one with the name')
 })
 
-test('nameRows gives one row an (endpoint, name), with expiry and state of each address', () => {
+test('nameRows has one row for each (endpoint, name), with expiry and state of each address', () => {
   const node = mkNode()
   const now = node.clock.wall() - node.clock.now() + Math.floor(node.clock.now() / 1000) * 1000
   const { id } = node.endpoint('shop')
@@ -190,7 +190,7 @@ test('nameRows gives one row an (endpoint, name), with expiry and state of each 
   ])
 })
 
-test('nameRows keeps endpoints apart and holds when names go between two rows', () => {
+test('nameRows keeps endpoints apart, and continues when names are removed between two rows', () => {
   const node = mkNode()
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
   for (const name of ['a', 'b']) node.learn(node.endpoint(name).id, 'x.y', ['192.0.2.9'])
@@ -213,7 +213,7 @@ test('nameRows keeps endpoints apart and holds when names go between two rows', 
   assert.ok(pauses >= 2, 'long tables are left now and then')
 })
 
-test('ipcacheRows gives identity, labels and every owner', () => {
+test('ipcacheRows has identity, labels and every owner', () => {
   const node = mkNode()
   node.learn(node.endpoint('shop').id, 'w.x.example', ['198.18.0.7'])
   node.learn(node.endpoint('shop').id, 'other.example', ['198.18.0.8'])
@@ -251,7 +251,7 @@ test('ipcacheRows gives identity, labels and every owner', () => {
   )
 })
 
-test('identityRows lists every number that a prefix carries', () => {
+test('identityRows lists every number of a prefix', () => {
   const node = mkNode()
   node.learn(node.endpoint('shop').id, 'w.x.example', ['198.51.100.1'])
   const { state } = mkAdmin(node)

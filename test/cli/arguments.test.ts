@@ -1,5 +1,5 @@
-// Wrong arguments and files that are not there, of every command: exit code 2, said on stderr, before anything is contacted. The
-// socket that commands are given accepts and never answers, and counts who comes.
+// Wrong arguments and missing files, for every command: exit code 2, with the reason on stderr, before any connection. The socket that the
+// commands get accepts connections, counts them and never answers.
 
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
@@ -37,7 +37,7 @@ after(() => {
   folder.remove()
 })
 
-/** As src/cli/main.ts runs it, but inside the test. */
+/** Runs the line as src/cli/main.ts does, but inside the test. */
 async function namegate(line: string): Promise<{ readonly code: number; readonly text: string }> {
   let text = ''
   const write = (more: string): void => void (text += more)

@@ -1,5 +1,5 @@
-// `namegate ask --as ENDPOINT` against a real daemon and a real server: the answer that the endpoint would get, from wherever
-// the command runs, and what the daemon learns by it.
+// `namegate ask --as ENDPOINT` with a real daemon and a real server: the answer that the endpoint would get, wherever the command runs, and
+// what the daemon learns from it.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -140,7 +140,7 @@ test('namegate ask --as of an endpoint in audit gets an answer that policy would
   }
 })
 
-test('namegate ask --as refuses an endpoint that there is not', async () => {
+test('namegate ask --as refuses an unknown endpoint', async () => {
   const { code, stderr } = await ask('ok.example', '--as', 'nobody')
   assert.deepEqual([code, stderr], [2, 'namegate: no endpoint is named "nobody"\n'])
 })

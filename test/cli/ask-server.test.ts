@@ -1,4 +1,4 @@
-// What `askServer` says when a server cannot be asked at all.
+// The error of `askServer` when a server cannot be asked.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-// Where commands look for the configuration and the socket when several places name one, with the real program; and what
-// paths in a configuration are relative to.
+// Where commands look for the configuration and the socket when several places name one, with the real program; and the folder to which
+// paths in a configuration are relative.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ import { DaemonFolder, PROGRAM } from '../support/nodes/daemon-process.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import { run, type Output } from '../support/labs/lab-process.ts'
 
-/** Node.js warns of those that a machine has in the /etc that is hidden here. */
+/** Variables of the machine for which Node.js warns, because their files are in the hidden /etc. */
 const NO_CERTIFICATES = { NODE_EXTRA_CA_CERTS: '', XDG_RUNTIME_DIR: '' }
 const ETC = '/etc/namegate/namegate.yaml'
 const folder = new DaemonFolder({})
 after(() => folder.remove())
-// No daemon is at any of them, so that the error says which one was tried.
+// No daemon runs at any of them, so the error names the one that was tried.
 for (const name of ['option', 'variable', 'config/namegate']) {
   folder.write(`${name}.yaml`, `admin: { socket: ${name.replace('/', '-')}.sock }\n`)
 }
@@ -27,7 +27,7 @@ interface Row {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** What the error names: the socket, and why that one. */
+  /** The error names the socket, and why it was chosen. */
   readonly socket: string
   readonly named?: string
 }
@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
 
 async function status(row: Pick<Row, 'args' | 'env' | 'cwd'>): Promise<Output> {
   const { args = [], env = {}, cwd = '.' } = row
-  // An /etc of its own, so that a machine with namegate on it says the same, and no notes of other daemons.
+  // An /etc of its own, so that namegate on this machine and notes of other daemons change nothing.
   const inside =
     'mount -t tmpfs tmpfs /etc && mkdir -p /run/namegate && mount -t tmpfs tmpfs /run/namegate && exec "$@"'
   const command = [PROGRAM, 'status', ...args]
@@ -120,7 +120,7 @@ test('namegate reads a configuration in /etc/namegate when there is no other', a
 })
 
 for (const args of [['--config', 'none.yaml'], []]) {
-  test(`namegate refuses a configuration that is not there: ${args.join(' ')}`, async () => {
+  test(`namegate refuses a missing configuration: ${args.join(' ')}`, async () => {
     const env = args.length > 0 ? {} : { NAMEGATE_CONFIG: 'none.yaml' }
     const { code, stderr } = await status({ args, env })
     assert.equal(code, 2)

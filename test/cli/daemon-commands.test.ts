@@ -1,4 +1,4 @@
-// The commands that ask a daemon, against an admin server on a socket of its own.
+// The commands that ask a daemon, with an admin server on its own socket.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -52,7 +52,7 @@ test('getCommand prints each resource as an aligned table', async () => {
     ['selectors', [/^SELECTOR {2}KIND/, /^\*\.x +fqdn {2}1 +yes +1677\d+/]],
     [
       'names',
-      // In no certain order.
+      // In no fixed order.
       [
         /^NAME {2}ENDPOINT/,
         /^a\.x +shop +(?=.*192\.0\.2\.1 \(live)(?=.*2001:db8::1 \(live, TTL to [\d:]{8}\))/,
@@ -123,7 +123,7 @@ test('statusCommand shows the state, and with --ready its exit code says whether
   notReady = []
 })
 
-test('flowsCommand shows a line a flow, filtered by verdict', async () => {
+test('flowsCommand prints a line for each flow, filtered by verdict', async () => {
   const { octets } = prefixOf('198.18.0.9')
   state.flows.addDns(0, mkDnsFlow('evil.test', { kind: 'denied', from: '198.18.0.9' }))
   const [policy] = node.policies.policies
@@ -212,7 +212,7 @@ test('datapathCommand verify exits 1 and names the entry that differs', async ()
   node.recorder.prefixes.set('192.0.2.1/32', taken)
 })
 
-test('datapathCommand mode goes through the daemon where nothing is pinned', async () => {
+test('datapathCommand mode asks the daemon if nothing is pinned', async () => {
   const { code, out } = await runCommand(datapathCommand, 'mode', 'bypass', '--config', config)
   assert.deepEqual([code, out, node.recorder.mode.read()], [0, 'mode is bypass\n', 'bypass'])
   node.recorder.mode.set('enforce')
@@ -244,7 +244,7 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
   assert.equal((await runCommand(askCommand, ...where)).code, 2)
 })
 
-test('Commands say what to do when no daemon is there or the config is wrong', async () => {
+test('Commands name the remedy when no daemon runs or the config is wrong', async () => {
   const gone = runCommand(statusCommand, '--socket', join(folder, 'none.sock'))
   await assert.rejects(gone, (error) => {
     assert.ok(error instanceof UnavailableError)

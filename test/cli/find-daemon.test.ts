@@ -17,7 +17,7 @@ after(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A daemon as far as this matters: it answers every request with this JSON. */
+/** A daemon for this test: it answers every request with this JSON. */
 async function listen(name: string, json = '[]'): Promise<string> {
   const path = join(folder, name)
   const server = createServer((socket) => {

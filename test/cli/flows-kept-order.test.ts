@@ -1,5 +1,5 @@
 // `namegate flows --kept` prints flows by the time of their first flow. On disk they are in the order of their reports, and a report of
-// repeated flows comes up to an hour after the first of them.
+// repeated flows is up to an hour later than the first of them.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What `flows` and `top` say about a refusal behind which an allow-list stands: no line of the list allows it, and the line that would.
+// `flows` and `top` about a refusal by an allow-list: no line of the list allows it, and the output has the line that would.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,5 +1,4 @@
-// The examples of Cilium's documentation through `policy explain`: the verdict that each text states, from files alone,
-// and something said about why.
+// The examples of Cilium's documentation through `policy explain`: the verdict of each text, from files alone, with a reason.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -97,7 +96,7 @@ async function explainIt(args: readonly string[]): Promise<number> {
   return code
 }
 
-/** Rows that explain has no words for: protocols without ports. */
+/** Rows that explain cannot express: protocols without ports. */
 function hasPort(to: string): boolean {
   return /\/(6|17|132)$/.test(to)
 }

@@ -1,4 +1,4 @@
-// What `policy suggest` does with flows that are wrong, cut short, incomplete or random.
+// `policy suggest` with flows that are wrong, cut, incomplete or random.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -23,7 +23,7 @@ describe('policySuggestCommand', () => {
   })
   after(() => flows.remove())
 
-  it('reports a pipe without a writer, and goes on when one comes', async () => {
+  it('reports a pipe without a writer, and continues when a writer opens it', async () => {
     const pipe = join(flows.path, 'pipe')
     execFileSync('mkfifo', [pipe])
     let [out, err] = ['', '']
@@ -39,7 +39,7 @@ describe('policySuggestCommand', () => {
     assert.match(out, /matchName: "?a\.b/)
   })
 
-  it('says of malformed lines where they are and what was expected', async () => {
+  it('names the places of malformed lines and what it expected', async () => {
     const rows: readonly (readonly [line: string, expected: string])[] = [
       ['{"kind":"ans', 'found no JSON, expected one JSON object a line'],
       ['[]', 'found a list, expected a JSON object'],
@@ -76,7 +76,7 @@ describe('policySuggestCommand', () => {
     await assert.rejects(suggest('--flows', flows.path), /found no flows-\*\.jsonl in this folder/)
   })
 
-  it('passes over a last line that was cut short, and says so', async () => {
+  it('skips a cut last line, and reports it', async () => {
     const file = flows.put('cut.jsonl', [
       mkLine({ name: 'a.example' }),
       mkLine({ name: 'b.example' }).slice(0, 40),
@@ -87,7 +87,7 @@ describe('policySuggestCommand', () => {
     assert.match(err, /cut\.jsonl:2: the last line is incomplete and is left out/)
   })
 
-  it('says when flows were not recorded, and which endpoints no policy can select', async () => {
+  it('reports that flows were not recorded, and which endpoints no policy can select', async () => {
     const lost = '{"time":"2026-01-02T03:04:05.678Z","kind":"lost","endpoint":null,"count":12}\n'
     const bare = mkLine({ name: 'a.example' }).replace('["external:app=shop"]', '[]')
     const { out, err } = await suggest('--flows', flows.put('bare.jsonl', [lost, bare]))
@@ -105,7 +105,7 @@ describe('policySuggestCommand', () => {
     rmSync(state, { recursive: true })
   })
 
-  it('refuses wrong use, and says when there is no daemon to ask', async () => {
+  it('refuses wrong use, and reports a missing daemon', async () => {
     for (const words of [
       ['--collapse', '1'],
       ['--format', 'xml'],
@@ -117,7 +117,7 @@ describe('policySuggestCommand', () => {
     await assert.rejects(suggest('--socket', join(flows.path, 'none.sock')), UnavailableError)
   })
 
-  it('for random flows gives policies that the loader takes, after which nothing is missing', async () => {
+  it('for random flows gives policies that the loader accepts, after which nothing is missing', async () => {
     const name = fc.constantFrom(
       'a.x.example',
       'b.x.example',
@@ -128,7 +128,7 @@ describe('policySuggestCommand', () => {
     )
     const app = fc.constantFrom('shop', 'true', "it's", 'a b')
     const asked = fc.record({ name, app })
-    // Who an address is does not change within a recording.
+    // The endpoint of an address does not change within a recording.
     const peer = fc.constantFrom(
       { peer: '192.0.2.1', labels: WORLD },
       { peer: '2001:db8::1', labels: ['reserved:world', 'reserved:world-ipv6'] },

@@ -1,5 +1,4 @@
-// A daemon that is there and says nothing, as one that was stopped or hangs: everything that asks it ends and says so, and
-// nothing that only takes long is cut.
+// A daemon that does not answer, because it is stopped or hangs. Every command that asks it ends and reports it. A slow answer is not cut.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -38,7 +37,7 @@ async function serve(
 
 const WHO = isBuilt('posix') ? `daemon \\(pid ${process.pid}\\)` : 'daemon'
 const SILENT = new RegExp(`^UnavailableError: The ${WHO} at .* does not answer: .*start it again`)
-/** Longer than any daemon may be silent. */
+/** Longer than any daemon is silent. */
 const LONG_MS = 6500
 
 describe('commands', { concurrency: true }, () => {
@@ -59,7 +58,7 @@ describe('commands', { concurrency: true }, () => {
     })
   }
 
-  test('getCommand sees that a daemon stops in the middle of a list', async () => {
+  test('getCommand notices a daemon that stops in the middle of a list', async () => {
     const socket = await serve(({ method }, response) => {
       if (method === 'GET') response.write('[\n{"name":"a.example"}')
     })
@@ -67,7 +66,7 @@ describe('commands', { concurrency: true }, () => {
     await assert.rejects(runCommand(getCommand, ...args), SILENT)
   })
 
-  test('getCommand waits for a list of which something comes', async () => {
+  test('getCommand waits for a list while parts of it arrive', async () => {
     const socket = await serve((_, response) => {
       let left = 3
       const timer = setInterval(() => {
@@ -81,7 +80,7 @@ describe('commands', { concurrency: true }, () => {
     assert.deepEqual(ran, { code: 0, out: '[{},{},{}]', err: '' })
   })
 
-  test('statusCommand waits for an answer that takes long of a daemon that works', async () => {
+  test('statusCommand waits for a slow answer of a working daemon', async () => {
     const socket = await serve(({ method }, response) => {
       if (method === 'HEAD') return response.writeHead(405).end()
       return setTimeout(() => response.end('{"ready":true}'), LONG_MS)
@@ -90,7 +89,7 @@ describe('commands', { concurrency: true }, () => {
   })
 })
 
-test('datapathCommand mode, where only the daemon could do it, names one that does not answer', async () => {
+test('datapathCommand mode reports a daemon that does not answer when only the daemon can set the mode', async () => {
   const socket = await serve()
   const config = join(folder, 'namegate.yaml')
   writeFileSync(config, 'datapath: { kind: memory }\n')

@@ -14,7 +14,7 @@ test('formatTable makes columns as wide as their widest cell, without blanks at 
   assert.equal(formatTable(['NAME'], []), '', 'no rows, no table')
 })
 
-test('TableWriter writes as rows come, with the widths of the first thousand', () => {
+test('TableWriter writes rows as they arrive, with the widths of the first thousand', () => {
   const parts: string[] = []
   const output = { stdout: (text: string) => void parts.push(text), stderr: () => undefined }
   const table = new TableWriter(output, ['A', 'B'])
@@ -29,7 +29,7 @@ test('TableWriter writes as rows come, with the widths of the first thousand', (
   assert.equal(table.count, 1001)
 })
 
-test('cleanCell shows what a terminal would act on', () => {
+test('cleanCell shows characters that a terminal would act on', () => {
   const rows: readonly (readonly [text: string, clean: string, reason: string])[] = [
     ['a b', 'a b', 'plain'],
     ['a\u001b[31m', 'a\\u{1b}[31m', 'escape sequence'],

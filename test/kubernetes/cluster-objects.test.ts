@@ -1,4 +1,4 @@
-// What the sources receive when the objects of a cluster appear, change and go, on fake time.
+// What the sources receive when the objects of a cluster are added, changed and removed, on fake time.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -116,7 +116,7 @@ void test('a faulty policy is reported with its object, and its last good versio
   assert.deepEqual(Object.fromEntries(faulty), { 'uid-allow': true, 'uid-new': false })
 })
 
-void test('removed pods go at once; many removed policies are held until someone accepts', () => {
+void test('removed pods take effect at once; many removed policies are held until a user accepts', () => {
   const lab = new Lab()
   for (const at of [1, 2, 3]) lab.interfaces.set(`10.0.0.${at}`, `veth${at}`)
   lab.list(NAMESPACES, [NAMESPACE])
@@ -188,7 +188,7 @@ void test('a start after a daemon that had not listed every collection waits for
   assert.equal(lab.endpoints.size, 1)
 })
 
-void test('texts in the state that are no objects are passed over', () => {
+void test('texts in the state that are no objects are skipped', () => {
   const lab = new Lab()
   lab.saved.set('kubernetes:Pod/shop/web', '{')
   lab.saved.set('kubernetes:Unknown/x', '{}')

@@ -1,4 +1,4 @@
-// Which addresses and labels the sources receive of the pods of other nodes.
+// The addresses and labels of the pods of other nodes that the sources receive.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -98,7 +98,7 @@ void test('a peer follows its pod: labels, the labels of its namespace, its end'
   assert.equal(lab.peers.size, 0)
 })
 
-void test('a change that says nothing new about a peer changes nothing', () => {
+void test('a change without news about a peer changes nothing', () => {
   const lab = mkLab(pod('db', '10.0.1.1'))
   const before = lab.changes
   change(lab, pod('db', '10.0.1.1', { conditions: [{ type: 'Ready' }] }))
@@ -117,7 +117,7 @@ void test('an address belongs to the pod that took it last, whatever changes lat
   assert.deepEqual(addresses(lab), {})
 })
 
-void test('an address goes back to the older pod when the younger one ends', () => {
+void test('an address returns to the older pod when the younger one ends', () => {
   const [old, young] = [pod('old', '10.0.1.1'), pod('young', '10.0.1.1')]
   const lab = mkLab(old)
   change(lab, young)
@@ -126,7 +126,7 @@ void test('an address goes back to the older pod when the younger one ends', () 
   assert.deepEqual(addresses(lab), { 'shop/old': '10.0.1.1/32' })
 })
 
-void test('a new pod of the same name takes its address anew', () => {
+void test('a new pod of the same name gets its address again', () => {
   const lab = mkLab(pod('a', '10.0.1.1'), pod('b', '10.0.1.2'))
   change(lab, pod('b', '10.0.1.1'))
   const again = pod('a', '10.0.1.1')
@@ -134,7 +134,7 @@ void test('a new pod of the same name takes its address anew', () => {
   assert.deepEqual(addresses(lab), { 'shop/a': '10.0.1.1/32' })
 })
 
-void test('pods beyond the bound wait, the oldest becomes a peer when one goes', () => {
+void test('pods beyond the bound wait, and the oldest becomes a peer when another one ends', () => {
   const [a, b, c, d, e] = ['a', 'b', 'c', 'd', 'e'].map((name, i) => pod(name, `10.0.1.${i}`))
   const lab = mkLab(a!, b!, c!, d!, e!)
   const { peers } = lab.objects
@@ -164,7 +164,7 @@ void test('endpoints wait for the first list of peers', () => {
   assert.equal(lab.endpoints.size, 1)
 })
 
-void test('many peers come in slices, endpoints wait for the first of them, and a start has them at once', () => {
+void test('many peers arrive in slices, endpoints wait for the first of them, and a start has them at once', () => {
   const lab = new ClusterLab(PEERS)
   lab.peersMax = 1000
   lab.objects = lab.make()
@@ -196,7 +196,7 @@ void test('many peers come in slices, endpoints wait for the first of them, and 
   assert.equal(lab.peers.size, 499)
 })
 
-void test('a start has the peers of the daemon before, and who took an address last', () => {
+void test('a start has the peers of the daemon before, and the last pod of each address', () => {
   const lab = mkLab(pod('old', '10.0.1.1'), pod('young', '10.0.1.1'), pod('db', '10.0.1.2'))
   const before = Object.fromEntries(lab.peers)
   lab.peers.clear()

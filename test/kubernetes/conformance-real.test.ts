@@ -1,5 +1,5 @@
-// What namegate relies on in an API server: the same exchanges with kube-apiserver 1.20.2 and the API machinery of 1.36.4 as with the fake
-// server (conformance.test.ts). NAMEGATE_TESTBED names the folder of the testbed.
+// The behaviour of an API server on which namegate relies: the same exchanges with kube-apiserver 1.20.2 and the API machinery of 1.36.4 as
+// with the fake server (conformance.test.ts). NAMEGATE_TESTBED names the folder of the testbed.
 
 import { after, before, describe } from 'node:test'
 import type { Cluster } from '../support/kubernetes/cluster.ts'

@@ -1,5 +1,5 @@
-// What namegate relies on in an API server: the same exchanges with the fake server as with the real ones (conformance-real.test.ts). All must
-// show the same. So the fake behaves as the real ones do, and the tests that use it mean something.
+// The behaviour of an API server on which namegate relies: the same exchanges with the fake server as with the real ones
+// (conformance-real.test.ts). All must show the same. So the fake behaves like the real ones, and tests with the fake are valid.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What is written about policies with faults, when, and by which node: a model of the API server, on fake time.
+// Events about policies with faults: their texts, their times and the node that writes them, with a model of the API server on fake time.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ test('PolicyEvents writes an Event that kubectl describe finds', () => {
   })
 })
 
-test('PolicyEvents says what is in force, and where', () => {
+test('PolicyEvents names what is in force, and the node', () => {
   const lab = new EventsLab().start()
   lab.set('new', ['bad'], { hasLastGood: false })
   lab.set('wide', ['bad'], { namespace: undefined })
@@ -88,16 +88,16 @@ test('PolicyEvents follows a policy: changed, the same, mended, removed', () => 
   const mended = 'Normal PolicyMended x1: the policy has no fault any more (node-a)'
   assert.equal(lab.told()['mended-web'], mended)
   lab.pass(2 * (REPEAT_MS / 1000))
-  assert.equal(lab.nodes[0]?.events.counts.written, 5, 'mended is said once')
+  assert.equal(lab.nodes[0]?.events.counts.written, 5, 'mended is written once')
   lab.set('web', ['three'])
   lab.pass(5)
   assert.equal(lab.told()['fault-web'], `Warning PolicyFault x1: three; ${inForce}`)
   lab.remove('web')
   lab.pass(2 * (REPEAT_MS / 1000))
-  assert.equal(lab.nodes[0]?.events.counts.written, 6, 'nothing is said of what is gone')
+  assert.equal(lab.nodes[0]?.events.counts.written, 6, 'nothing is written about a removed policy')
 })
 
-test('PolicyEvents says nothing of another policy of the same name', () => {
+test('PolicyEvents writes nothing about another policy of the same name', () => {
   const lab = new EventsLab().start()
   lab.set('web', ['one'])
   lab.pass(SOON_S)
@@ -116,7 +116,7 @@ test('PolicyEvents writes at most one Event in a second, and each policy in turn
   const before = lab.nodes[0]?.events.counts.written ?? 0
   assert.ok(before > 0)
   for (let i = 0; i < 20; i++) {
-    lab.set('p0', [`bad ${i}`]) // one that changes all the time does not keep the others waiting
+    lab.set('p0', [`bad ${i}`]) // a policy that always changes does not delay the others
     lab.pass(1)
   }
   assert.equal(lab.nodes[0]?.events.counts.written, before + 20)
@@ -142,13 +142,13 @@ test('WriterLease lets one of many nodes write, and another after its end', () =
   assert.equal(
     lab.told()['mended-web'],
     `Normal PolicyMended x1: the policy has no fault any more (${second})`,
-    'what the writer before told is known',
+    'the Events of the writer before are known',
   )
   assert.equal(lab.mostWriters, 1)
   lab.stop()
 })
 
-test('WriterLease is lost before another node can take it, and comes back to the same node', () => {
+test('WriterLease is lost before another node can take it, and returns to the same node', () => {
   const lab = new EventsLab(['node-a', 'node-b']).start()
   lab.pass(SOON_S)
   const [first = ''] = lab.writers
@@ -176,7 +176,7 @@ test('WriterLease continues at once after a restart of its node', () => {
   again.events.start()
   lab.pass(LEASE_S / 2)
   assert.equal(again.events.status.state, 'writing')
-  assert.deepEqual(Object.keys(lab.told()), ['fault-web'], 'the Event is there already')
+  assert.deepEqual(Object.keys(lab.told()), ['fault-web'], 'the Event exists already')
   assert.equal(again.events.counts.written, 1)
 })
 

@@ -1,4 +1,4 @@
-// A daemon that starts while removals of policies are held: they stay held, until the end of a new hold or until someone accepts.
+// A daemon that starts while removals of policies are held. They stay held until the end of a new hold, or until a user accepts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -40,7 +40,7 @@ class Lab {
     for (const name of names) this.model.remove(RESOURCE, name, 'shop')
   }
 
-  /** Another daemon starts, with what the one before kept. */
+  /** Starts another daemon with the kept state. */
   restart(): void {
     this.#cluster?.stop()
     this.inForce.clear()
@@ -107,7 +107,7 @@ void test('a start keeps the hold of a kind whose definition was deleted', () =>
   assert.deepEqual([lab.inForce.size, lab.held], [0, 0])
 })
 
-void test('a policy that comes back while no daemon runs is not removed', () => {
+void test('a policy that is restored while no daemon runs is not removed', () => {
   const lab = new Lab('a', 'b')
   lab.remove('a', 'b')
   lab.pass(1000)

@@ -1,4 +1,4 @@
-// Which kubeconfigs give which access, and where the faults of others are.
+// Which kubeconfigs give which access, and the places of faults in others.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -174,7 +174,7 @@ test('splitServer takes only https addresses', () => {
   for (const [text, origin, reason] of rows) assert.equal(splitServer(text)?.origin, origin, reason)
 })
 
-test('podAccess uses the service account of the pod, or says what is missing', () => {
+test('podAccess uses the service account of the pod, or names what is missing', () => {
   const inPod = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' }
   assert.match(
     faultsOf(podAccess({}, folder))[0] ?? '',

@@ -1,4 +1,4 @@
-// The OpenAPI document: a validator accepts it, and every response of a running daemon is as the document says, errors included.
+// The OpenAPI document: a validator accepts it, and every response of a running daemon has the documented form, errors included.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -149,7 +149,7 @@ const ROWS: readonly Row[] = [
   ['GET //', 400, undefined, 'no path at all'],
 ]
 
-test('every response of a running daemon is as its document says', async () => {
+test('every response of a running daemon has its documented form', async () => {
   const socketPath = folder.in('admin.sock')
   for (const [request, status, body, , headers = {}] of ROWS) {
     const [method = '', path = ''] = request.split(' ')
@@ -232,7 +232,7 @@ async function broken(work: (socketPath: string) => Promise<void>): Promise<void
   }
 }
 
-test('every response of a daemon with failing parts is as its document says', async () => {
+test('every response of a daemon with failing parts has its documented form', async () => {
   await broken(async (socketPath) => {
     const body = (value: object) => ({ body: JSON.stringify(value) })
     await check(socketPath, 'GET', '/v1/status', 500)

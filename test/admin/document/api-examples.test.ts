@@ -1,4 +1,4 @@
-// The examples of the OpenAPI document, which docs/api.md shows: every body has one, and it is as its schema says.
+// The examples of the OpenAPI document, which docs/api.md shows: every body has one, which fits its schema.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ import { member, members } from '../../support/markdown.ts'
 const WITHOUT = ['getDocument']
 const TYPES = ['application/json', 'application/x-ndjson']
 
-test('every answer of the OpenAPI document has an example that its schema takes', () => {
+test('every answer of the OpenAPI document has an example that fits its schema', () => {
   const api = new ApiDocument()
   for (const [path, methods] of members(openApi(''), 'paths')) {
     for (const [method, operation] of Object.entries(methods ?? {})) {

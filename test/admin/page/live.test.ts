@@ -1,4 +1,4 @@
-// The live lines of the page: what a viewer gets, and what becomes of a viewer that does not read, or is one too many.
+// The live lines of the page, for a viewer, for a viewer that does not read, and for one too many.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -103,7 +103,7 @@ test('Live sends the state, its counters, and refusals with the rule and the lin
   assert.equal(lab.counts.stalled, 0)
 })
 
-test('Live takes back refusals of names and connections that policy allows meanwhile', async (context) => {
+test('Live removes refusals of names and connections that policy allows meanwhile', async (context) => {
   const node = mkPolicyNode([asking('fine.test')])
   const lab = await serve(context, {}, node)
   const deny = (name: string, given: object = {}): void =>

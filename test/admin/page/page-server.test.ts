@@ -1,4 +1,4 @@
-// The web page over HTTP: what each client gets, over TCP and on the admin socket.
+// The web page over HTTP, over TCP and on the admin socket, for each kind of client.
 
 import assert from 'node:assert/strict'
 import { chmodSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ async function serve(context: TestContext, given: object = {}): Promise<PageLab>
   return lab
 }
 
-/** A page over TCP that may write, or not, and what it asked of the daemon. */
+/** A page over TCP with or without the right to write, and the calls that it made to the daemon. */
 async function serveWriter(context: TestContext, write: boolean) {
   const { state, audits } = mkAdmin(mkPolicyNode([POLICY]), { clock: systemClock })
   const lab = await servePage(state, { write })
@@ -33,7 +33,7 @@ async function serveWriter(context: TestContext, write: boolean) {
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-test('PageServer answers 401 without a token, and says nothing else', async (context) => {
+test('PageServer answers 401 without a token, and nothing else', async (context) => {
   const lab = await serve(context)
   const paths = [
     '//',
@@ -57,7 +57,7 @@ test('PageServer answers 401 without a token, and says nothing else', async (con
   assert.equal(lab.counts.refused.token, paths.length + 1)
 })
 
-test('PageServer takes the token from the form for a cookie, and ends the session', async (context) => {
+test('PageServer gives a cookie for the token of the form, and ends the session', async (context) => {
   const lab = await serve(context)
   const origin = `http://127.0.0.1:${lab.tcp.port}`
   const signIn = { method: 'POST', headers: { ...FORM, origin }, body: `token=${TOKEN}` }
@@ -72,7 +72,7 @@ test('PageServer takes the token from the form for a cookie, and ends the sessio
   assert.equal((await send(lab.tcp, '/', { headers: { cookie } })).status, 401)
 })
 
-test('PageServer stops looking at tokens after five wrong ones', async (context) => {
+test('PageServer refuses all tokens after five wrong ones', async (context) => {
   const lab = await serve(context)
   const guess = async (token: string): Promise<number> =>
     (await send(lab.tcp, '/page/app.js', { headers: { authorization: `Bearer ${token}` } })).status
@@ -243,7 +243,7 @@ test('Page changes nothing without admin.page.write', async (context) => {
   assert.deepEqual(audits, [])
 })
 
-test('PageServer speaks TLS, and knows the names of its certificate', async (context) => {
+test('PageServer speaks TLS, and accepts the names of its certificate', async (context) => {
   const files = await serve(context)
   const [certificate, key] = [join(files.folder, 'c.pem'), join(files.folder, 'k.pem')]
   writeFileSync(certificate, CERTIFICATE)

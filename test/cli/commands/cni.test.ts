@@ -1,4 +1,4 @@
-// `namegate cni` on folders as nodes have them: which file the runtime uses afterwards, what is in it, and that nothing is left.
+// `namegate cni` on folders of a node: the file that the runtime uses afterwards, its content, and a removal that leaves nothing.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -56,7 +56,7 @@ describe('namegate cni', { skip: canRunPlugin() ?? false }, () => {
     }
   })
 
-  test('install puts the plugin behind the others, and uninstall leaves nothing', async () => {
+  test('install adds the plugin after the others, and uninstall leaves nothing', async () => {
     write('10-net.conflist', LIST)
     write('99-loopback.conf', '{"type":"loopback"}')
     write('README', 'no configuration')
@@ -192,7 +192,7 @@ describe('namegate cni', { skip: canRunPlugin() ?? false }, () => {
     })
   }
 
-  test('install says which folder cannot be written', async () => {
+  test('install names the folder that it cannot write', async () => {
     write('10-net.conflist', LIST)
     rmSync(bin, { recursive: true })
     const { code, text } = await cni('install')

@@ -70,7 +70,7 @@ for (const [reason, file, text, said] of ROWS) {
   })
 }
 
-test('config check reports a path that is not there, as a daemon that starts does', async () => {
+test('config check reports a missing path, as a starting daemon does', async () => {
   rmSync(join(folder, 'endpoints.yaml'))
   rmSync(join(folder, 'policies'), { recursive: true })
   const { code, out, err } = await check()

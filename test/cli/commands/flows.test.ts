@@ -1,4 +1,4 @@
-// `namegate flows`: filters, formats, columns, and what a terminal gets that a pipe does not.
+// `namegate flows`: filters, formats, columns, and the output that only a terminal gets.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -64,7 +64,7 @@ async function flows(...args: readonly string[]): Promise<string> {
   return out
 }
 
-/** Takes the escape sequences of colours away. */
+/** Removes the escape sequences of colours. */
 function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex
   return text.replaceAll(/\u001b\[\d+m/g, '')

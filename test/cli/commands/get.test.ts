@@ -98,7 +98,7 @@ test('getCommand prints a watched table again when it has changed, until the use
   const args = ['names', '--name', 'c.x', '--watch', '--interval', '100ms', '--socket', socket]
   const write = (text: string): void => {
     out += text
-    // The second table ends the command. The test would wait for ever if it did not come.
+    // The second table ends the command. Without it the test would not end.
     if (out.includes('192.0.2.6')) end()
   }
   node.learn(node.endpoint('mail').id, 'c.x', ['192.0.2.5'])

@@ -1,4 +1,4 @@
-// `namegate init`, with the real program: what it writes is a configuration that `config check` accepts, and it replaces nothing unasked.
+// `namegate init`, with the real program: it writes a configuration that `config check` accepts, and replaces no file without --force.
 
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// `namegate top` and `GET /v1/top`: what is counted, and what a pipe, a program and a terminal get.
+// `namegate top` and `GET /v1/top`: the counts, and the output for a pipe, a program and a terminal.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Completion in bash, zsh and fish as they are: what a shell offers or writes after a tab, with a running daemon and without.
+// Completion in real bash, zsh and fish: what a shell offers or writes after a tab, with a running daemon and without.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -32,7 +32,7 @@ after(async () => {
   folder.remove()
 })
 
-/** What a shell offers for the end of a line: its words, without what is said about them. */
+/** The words that a shell offers for the end of a line, without their descriptions. */
 type Offers = (line: string, config: string) => Promise<readonly string[]>
 
 function environment(config: string): Record<string, string> {

@@ -1,5 +1,5 @@
-// Who is closed at boot: the endpoints of the files and those that were written down, by their hooks; and what counts when
-// the files cannot be read.
+// The endpoints that are closed at boot: those of the files and those that the last daemon recorded, by their hooks; and those that count
+// if the files cannot be read.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -71,12 +71,12 @@ async function writeDown(folder: string, interfaces: readonly string[]): Promise
   await store.close()
 }
 
-test('endpointsToClose gives the endpoints of the files that something can fence', async (t) => {
+test('endpointsToClose returns the endpoints of the files that have a hook', async (t) => {
   const found = await closedOn(t, { files: GOOD })
   assert.deepEqual(found, { texts: ['a lxc1 audit', 'b cgroup'], highest: 0, faults: [] })
 })
 
-test('endpointsToClose adds those that were written down, and goes by the file where both have a hook', async (t) => {
+test('endpointsToClose adds recorded endpoints, and uses the file if both have a hook', async (t) => {
   const { texts, highest, faults } = await closedOn(t, {
     files: GOOD,
     interfaces: ['lxc1', 'lxc9'],
@@ -85,7 +85,7 @@ test('endpointsToClose adds those that were written down, and goes by the file w
   assert.deepEqual([highest, faults], [8, []])
 })
 
-test('endpointsToClose gives those that were written down when a file is broken or missing', async (t) => {
+test('endpointsToClose returns recorded endpoints when a file is broken or missing', async (t) => {
   const broken = await closedOn(t, { files: 'endpoints: 7', interfaces: ['lxc1'] })
   assert.deepEqual(broken.texts, ['was-lxc1 lxc1'])
   assert.match(broken.faults.join(), /endpoints\.yaml:1:12: /)
@@ -94,7 +94,7 @@ test('endpointsToClose gives those that were written down when a file is broken 
   assert.match(missing.faults.join(), /endpoints\.yaml/)
 })
 
-test('endpointsToClose refuses files that are broken or missing when nothing is written down', async (t) => {
+test('endpointsToClose refuses broken or missing files without recorded endpoints', async (t) => {
   await assert.rejects(closedOn(t, { files: 'endpoints: 7' }), InvalidInputError)
   await assert.rejects(closedOn(t, {}), InvalidInputError)
 })

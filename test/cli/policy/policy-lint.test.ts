@@ -20,14 +20,14 @@ function mkFile(name: string, text: string): string {
   return path
 }
 
-test('policyLintCommand does what docs/policy-lint.md shows, and the page has every code', async () => {
+test('policyLintCommand works as docs/policy-lint.md shows, and the page has every code', async () => {
   const { code, out } = await runCommand(policyLintCommand, EXAMPLE)
   assert.equal(code, 1)
   assert.ok(DOCS.includes(out), out)
   for (const each of LINT_CODES) assert.ok(DOCS.includes(`| \`${each}\` |`), each)
 })
 
-test('policyLintCommand says with -o json what it says in words', async () => {
+test('policyLintCommand prints the same with -o json as in words', async () => {
   const { code, out } = await runCommand(policyLintCommand, EXAMPLE, '-o', 'json')
   assert.equal(code, 1)
   const rows: unknown = JSON.parse(out)
@@ -50,7 +50,7 @@ test('policyLintCommand prints faults of files as JSON with -o json, with exit c
   assert.deepEqual([code, err], [2, ''])
 })
 
-test('policyLintCommand finds nothing in the policies that come with the program, and says what it could not know', async () => {
+test('policyLintCommand finds nothing in the policies of the package, and reports what it could not know', async () => {
   const bare = await runCommand(policyLintCommand, 'config/policies')
   assert.deepEqual([bare.code, bare.out], [0, ''])
   assert.match(bare.err, /selects-nothing \(no --endpoints\)\n.*cname-target \(no --chains\)\n/)
@@ -60,7 +60,7 @@ test('policyLintCommand finds nothing in the policies that come with the program
   assert.deepEqual(known, { code: 0, out: '', err: '' })
 })
 
-test('policyLintCommand goes by the endpoints and chains that it is given', async () => {
+test('policyLintCommand uses the given endpoints and chains', async () => {
   const policy = mkFile(
     'p.yaml',
     'apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p }\nspec:\n  endpointSelector: { matchLabels: { app: nobody } }\n  egress: [ { toFQDNs: [ { matchName: www.a.io }, { matchName: edge.b.net } ] } ]\n',

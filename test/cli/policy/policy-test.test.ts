@@ -25,7 +25,7 @@ async function run(...args: readonly string[]): Promise<Ran> {
   return { code, out: out.replaceAll(`${root}/`, ''), err }
 }
 
-test('policyTestCommand does what docs/policy-test.md shows', async () => {
+test('policyTestCommand works as docs/policy-test.md shows', async () => {
   assert.ok(DOCS.includes(readFileSync(EXAMPLE, 'utf8')), 'the page shows the file')
   const { code, out } = await run(EXAMPLE)
   assert.deepEqual([code, out], [0, '7 expectations: all hold\n'])
@@ -156,7 +156,7 @@ test('policyTestCommand refuses wrong use with exit code 2, and files with fault
   await assert.rejects(run(join(root, 'nothing.yaml')), InvalidInputError)
 })
 
-test('policyTestCommand asks over the protocol that a row names, and over UDP where it names none', async () => {
+test('policyTestCommand asks over the protocol of a row, and over UDP if the row has none', async () => {
   const policy = mkFile(
     'protocol-policy.yaml',
     `apiVersion: cilium.io/v2
@@ -195,7 +195,7 @@ spec:
   )
 })
 
-test('policyTestCommand gives the endpoints that it asks for no address that a row may be about', async () => {
+test('policyTestCommand gives the asking endpoints addresses that no row can be about', async () => {
   const policy = mkFile(
     'cluster.yaml',
     `apiVersion: cilium.io/v2

@@ -37,7 +37,7 @@ test('policyWaitCommand gives up after its time with exit code 1', async () => {
   assert.deepEqual([code, out], [1, 'revision 1 is not realized: 1 desired, 0 realized\n'])
 })
 
-test('policyWaitCommand waits until the revision that is wanted is realized', async () => {
+test('policyWaitCommand waits until the wanted revision is realized', async () => {
   let isOver = false
   const waiting = runCommand(policyWaitCommand, '--socket', socket).then((ran) => {
     isOver = true
@@ -60,7 +60,7 @@ test('policyWaitCommand waits for a revision to come, and prints JSON only with 
   assert.deepEqual(objectIn(out), { revision: 2, policyRevision: 1, realizedRevision: 7 })
 })
 
-test('policyWaitCommand refuses what it does not take, and says when there is no daemon', async () => {
+test('policyWaitCommand refuses wrong arguments, and reports a missing daemon', async () => {
   const rows = [['now'], ['--revision', 'x'], ['--timeout', '5'], ['--timeout', '-1s']] as const
   for (const args of rows) {
     assert.equal((await runCommand(policyWaitCommand, ...args)).code, 2, args.join(' '))

@@ -1,4 +1,4 @@
-// The files that `namegate up` and `namegate init` write: the daemon reads them without a fault, and they mean what was decided.
+// The files that `namegate up` and `namegate init` write: the daemon reads them without a fault, and they mean the decisions of the plan.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -180,7 +180,7 @@ const REFUSED: readonly (readonly [why: string, facts: Partial<NetnsFacts>, said
   ],
 ]
 for (const [why, facts, said] of REFUSED) {
-  test(`planNetns refuses ${why}, and says what to do`, () => {
+  test(`planNetns refuses ${why}, with a remedy`, () => {
     assert.throws(() => planNetns(netns(facts)), said)
   })
 }

@@ -113,7 +113,7 @@ test('Refusals counts repetitions, whatever their type, and reports each count o
   assert.deepEqual([more, refusals.repeated()], [[], []])
 })
 
-test('Refusals says of each flow if it was refused or only audited, as audit is switched on and off', () => {
+test('Refusals reports of each flow if it was refused or only audited, while audit is switched on and off', () => {
   const refusals = new Refusals(LIST)
   const rows = [
     [denied, /^\S+ refused  a\.example/],
