@@ -98,10 +98,10 @@ function expectOutcome(outcome: Exclude<Outcome, 'silence'>, seen: Seen): void {
 export function expectPassed({ transport, sent, got, asked, answered }: Seen): void {
   const [first] = asked
   const [answer] = answered
-  const said = Buffer.from(got).toString('hex')
+  const reply = Buffer.from(got).toString('hex')
   assert.ok(
     first !== undefined && answer !== undefined,
-    `the server was not asked; the client got: ${said}`,
+    `the server was not asked; the client got: ${reply}`,
   )
   assertSame(withId(first.octets, CLIENT_ID), sent, 'the query at the server')
   assertSame(got, withId(answer, CLIENT_ID), 'the answer at the client')

@@ -183,9 +183,9 @@ export function contractOfVerdicts(maker: BenchMaker): void {
         assert.equal(bench.judge(POD, 'from', frame(out4, to443)), 'pass')
         const [event] = eventsOf(bench)
         assert.ok(event !== undefined)
-        const { seen: _seen, age: _age, ...said } = event
+        const { seen: _seen, age: _age, ...rest } = event
         assert.deepEqual(
-          { ...said, peer: [...event.peer.subarray(0, 4)] },
+          { ...rest, peer: [...event.peer.subarray(0, 4)] },
           {
             verdict: 'audit',
             reason: 'policy',
@@ -221,9 +221,9 @@ export function contractOfVerdicts(maker: BenchMaker): void {
         const earliest = { now: event.seen, wall: reading - event.age }
         const latest = { now: event.seen, wall: read - event.age }
         for (const clock of ['now', 'wall'] as const) {
-          const said = `${clock}: ${before[clock]} ${earliest[clock]} ${latest[clock]} ${after[clock]}`
-          assert.ok(latest[clock] > before[clock] - CLOCKS_APART_MS, said)
-          assert.ok(earliest[clock] < after[clock] + CLOCKS_APART_MS, said)
+          const times = `${clock}: ${before[clock]} ${earliest[clock]} ${latest[clock]} ${after[clock]}`
+          assert.ok(latest[clock] > before[clock] - CLOCKS_APART_MS, times)
+          assert.ok(earliest[clock] < after[clock] + CLOCKS_APART_MS, times)
         }
       })
     })

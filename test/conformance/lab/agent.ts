@@ -74,7 +74,7 @@ const servers = new Map<number, Server>()
 const connections = new Map<number, Connection>()
 let accepted = 0
 
-function tell(event: AgentEvent): void {
+function printEvent(event: AgentEvent): void {
   process.stdout.write(`${JSON.stringify(event)}\n`)
 }
 
@@ -88,11 +88,11 @@ function openUdp(n: number, address: string, port: number): void {
     recvBufferSize: 4 << 20,
   })
   udp.set(n, socket)
-  socket.on('error', (error) => tell({ on: 'failed', n, code: codeOf(error) }))
+  socket.on('error', (error) => printEvent({ on: 'failed', n, code: codeOf(error) }))
   socket.on('message', (octets, { address: from, port: fromPort }) =>
-    tell({ on: 'datagram', n, from, port: fromPort, hex: octets.toString('hex') }),
+    printEvent({ on: 'datagram', n, from, port: fromPort, hex: octets.toString('hex') }),
   )
-  socket.bind(port, address, () => tell({ on: 'ready', n, port: socket.address().port }))
+  socket.bind(port, address, () => printEvent({ on: 'ready', n, port: socket.address().port }))
 }
 
 function flood({ n, to, port, hex, step, but }: Extract<AgentCommand, { op: 'flood' }>): void {
@@ -106,7 +106,7 @@ function flood({ n, to, port, hex, step, but }: Extract<AgentCommand, { op: 'flo
       udp.get(n)?.send(octets, port, to)
     }
     if (id < 65_536) setImmediate(turn)
-    else tell({ on: 'flooded', n })
+    else printEvent({ on: 'flooded', n })
   }
   turn()
 }
@@ -115,12 +115,12 @@ function listen(n: number, address: string, port: number): void {
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     const connection = -++accepted
     const { remoteAddress: from = '', remotePort: fromPort = 0 } = socket
-    tell({ on: 'accepted', n, connection, from, port: fromPort })
+    printEvent({ on: 'accepted', n, connection, from, port: fromPort })
     follow(connection, socket)
   })
   servers.set(n, server)
-  server.on('error', (error) => tell({ on: 'failed', n, code: codeOf(error) }))
-  server.listen(port, address, () => tell({ on: 'ready', n, port }))
+  server.on('error', (error) => printEvent({ on: 'failed', n, code: codeOf(error) }))
+  server.listen(port, address, () => printEvent({ on: 'ready', n, port }))
 }
 
 function follow(n: number, socket: Socket): void {
@@ -128,11 +128,11 @@ function follow(n: number, socket: Socket): void {
   connections.set(n, connection)
   socket.on('data', (octets) => {
     connection.octets += octets.length
-    if (!connection.quiet) tell({ on: 'data', n, hex: octets.toString('hex') })
+    if (!connection.quiet) printEvent({ on: 'data', n, hex: octets.toString('hex') })
   })
-  socket.on('end', () => tell({ on: 'ended', n }))
+  socket.on('end', () => printEvent({ on: 'ended', n }))
   socket.on('error', () => undefined)
-  socket.on('close', () => tell({ on: 'closed', n }))
+  socket.on('close', () => printEvent({ on: 'closed', n }))
 }
 
 function open({ n, from, to, port }: Extract<AgentCommand, { op: 'connect' }>): void {
@@ -143,7 +143,7 @@ function open({ n, from, to, port }: Extract<AgentCommand, { op: 'connect' }>): 
     allowHalfOpen: true,
     noDelay: true,
   })
-  socket.on('connect', () => tell({ on: 'ready', n, port: socket.localPort ?? 0 }))
+  socket.on('connect', () => printEvent({ on: 'ready', n, port: socket.localPort ?? 0 }))
   follow(n, socket)
 }
 
@@ -171,7 +171,7 @@ function control(n: number, op: 'end' | 'destroy' | 'pause' | 'resume' | 'quiet'
       if (connection !== undefined) connection.quiet = true
       return
     case 'count':
-      tell({ on: 'count', n, octets: connection?.octets ?? -1 })
+      printEvent({ on: 'count', n, octets: connection?.octets ?? -1 })
   }
 }
 

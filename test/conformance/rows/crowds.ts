@@ -49,7 +49,7 @@ export async function shed(world: World, tries = 3): Promise<void> {
   const count = IN_FLIGHT_PER_CLIENT + TOO_MANY
   const udp = await askSilent(world, 'burst', count)
   const all = (await answersTo(udp, count)).map((each) => each.subarray(2).toString('hex'))
-  const [overloaded, timedOut] = [sayings('overloaded', 0), sayings('', 22)]
+  const [overloaded, timedOut] = [endOfAnswer('overloaded', 0), endOfAnswer('', 22)]
   const shedCount = all.filter((hex) => hex.endsWith(overloaded)).length
   const timeouts = all.filter((hex) => hex.endsWith(timedOut)).length
   assert.equal(shedCount + timeouts, count)
@@ -88,7 +88,7 @@ async function recovered(world: World): Promise<void> {
 }
 
 /** The end of a local answer with this Extended DNS Error. */
-function sayings(text: string, ede: number): string {
+function endOfAnswer(text: string, ede: number): string {
   const whole = localAnswer(askOpt(['x']), { rcode: SERVFAIL, ede, text })
   const additional = Buffer.from(whole).subarray(-(17 + text.length))
   return additional.toString('hex')

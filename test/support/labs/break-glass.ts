@@ -85,7 +85,7 @@ export function breakGlassSuite(
     }
 
     /** Runs a block of the document in the node. Every command of it must succeed. */
-    async function say(block: string): Promise<string> {
+    async function runBlock(block: string): Promise<string> {
       tried.add(block)
       const script = BLOCKS.get(block)
       assert.ok(script !== undefined, `the document has a block ${block}`)
@@ -127,29 +127,29 @@ export function breakGlassSuite(
     it('shows refused queries and packets, with the policy that denies them', async () => {
       assert.deepEqual(await whatPasses(), ['REFUSED', false])
       await until('the records', async () => {
-        const said = await say('look')
-        const drops = /dropped: policy by default\/shop \(.*shop\.yaml:6\)/.test(said)
-        return drops && /denied by default\/shop \(.*shop\.yaml:6\)/.test(said)
+        const output = await runBlock('look')
+        const drops = /dropped: policy by default\/shop \(.*shop\.yaml:6\)/.test(output)
+        return drops && /denied by default\/shop \(.*shop\.yaml:6\)/.test(output)
       })
     })
 
     it('2: switches to audit and to bypass, and back', async () => {
-      await say('audit')
+      await runBlock('audit')
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
-      const said = await say('audited')
-      assert.match(said, /audit +shop-1 +A www\.other\.test audited by default\/shop/)
-      assert.match(said, /audit: run time/)
-      await say('bypass')
+      const output = await runBlock('audited')
+      assert.match(output, /audit +shop-1 +A www\.other\.test audited by default\/shop/)
+      assert.match(output, /audit: run time/)
+      await runBlock('bypass')
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
-      await say('back')
+      await runBlock('back')
       assert.deepEqual(await whatPasses(), ['REFUSED', false])
-      await say('after')
+      await runBlock('after')
     })
 
     it('3: restarts a hanging daemon', async () => {
       namegate.daemon.kill('SIGSTOP')
       assert.deepEqual(await whatPasses(), ['no answer', false])
-      await say('restart')
+      await runBlock('restart')
       await namegate.daemon.ended(10_000)
       assert.equal(await reaches(), false)
       await namegate.start({ attached: [] })
@@ -158,27 +158,27 @@ export function breakGlassSuite(
 
     it('3: opens kernel and DNS beside a hanging daemon, and closes both again', async () => {
       namegate.daemon.kill('SIGSTOP')
-      await say('open')
+      await runBlock('open')
       assert.deepEqual(await whatPasses(), ['no answer', true])
-      await say('dns')
+      await runBlock('dns')
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
       namegate.daemon.kill('SIGCONT')
-      await say('back')
+      await runBlock('back')
       await until('policy', async () => (await ask()) === 'REFUSED' && !(await reaches()))
     })
 
     it('3: opens the kernel without the command, and removes everything at the end', async () => {
       await namegate.kill()
       assert.equal(await reaches(), false)
-      await say(`raw ${title}`)
+      await runBlock(`raw ${title}`)
       assert.equal(await reaches(), true)
       assert.match(
-        await say('detach'),
+        await runBlock('detach'),
         /^detached: [^]*DNS is still intercepted and waits for a daemon: 'namegate intercept down' /,
       )
       assert.deepEqual(await whatPasses(), ['no answer', true])
-      await say('dns')
-      assert.doesNotMatch(await say('detach'), /intercepted/)
+      await runBlock('dns')
+      assert.doesNotMatch(await runBlock('detach'), /intercepted/)
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
     })
 

@@ -29,7 +29,7 @@ export function changeSuite(place: Place): void {
       const run = await changes(place, false, { keepsConnections: true }, async (site) => {
         await site.takeOver()
       })
-      tell(t, 'take-overs', run)
+      printCounts(t, 'take-overs', run)
       lostNothing(run)
     })
 
@@ -37,14 +37,14 @@ export function changeSuite(place: Place): void {
       const run = await changes(place, true, { keepsConnections: false }, async (site) => {
         await site.restart('SIGTERM')
       })
-      tell(t, 'restarts', run)
+      printCounts(t, 'restarts', run)
       lostNothing(run)
     })
 
     it('after a kill, clients ask again at most once', limits, async (t) => {
       const asks = { keepsConnections: false, retryMs: RETRY_MS }
       const run = await changes(place, true, asks, async (site) => await site.restart('SIGKILL'))
-      tell(t, 'kills', run)
+      printCounts(t, 'kills', run)
       const { udp, flows } = run
       assert.equal(udp.answered, udp.sent)
       assert.ok(udp.mostRetries <= 1, `asked again ${udp.mostRetries} times`)
@@ -81,7 +81,11 @@ function lostNothing({ udp, tcp, flows }: ChangeCount): void {
   assert.deepEqual([flows.lost, flows.passed], [0, 0])
 }
 
-function tell(t: TestContext, what: string, { udp, tcp, flows, overruns }: ChangeCount): void {
+function printCounts(
+  t: TestContext,
+  what: string,
+  { udp, tcp, flows, overruns }: ChangeCount,
+): void {
   const seconds = flows.seconds.toFixed(1)
   t.diagnostic(
     `${TIMES} ${what} in ${seconds} s; UDP ${udp.answered} of ${udp.sent} answered, ${udp.refused} refused, slowest ${udp.slowestMs.toFixed(0)} ms, ${udp.retried} asked again, at most ${udp.mostRetries} times; TCP ${tcp.answered} of ${tcp.sent}, ${tcp.refused} refused, ${tcp.closed} closed; flows: ${flows.lost} of ${flows.sent} lost, ${flows.passed} of ${flows.forbidden} denied passed; sockets without room: ${overruns}`,

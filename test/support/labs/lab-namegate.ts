@@ -132,8 +132,8 @@ export class Namegate {
       if (status['ready'] === true) return
       const { running, stdout: log, stderr: faults } = this.daemon
       if (!running || performance.now() > deadline) {
-        const said = `${JSON.stringify(status)}\n${log}${faults}`
-        throw new Error(`namegate did not become ready\n${said}`)
+        const report = `${JSON.stringify(status)}\n${log}${faults}`
+        throw new Error(`namegate did not become ready\n${report}`)
       }
       await sleep(20)
     }

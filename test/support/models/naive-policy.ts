@@ -80,12 +80,12 @@ function tierVerdict(
   const own = selecting.flatMap(({ tier, rules }) => (tier?.name === name ? { tier, rules } : []))
   const priorities = new Set(own.map(({ tier }) => tier.priority))
   for (const priority of [...priorities].sort((a, b) => a - b)) {
-    const said = own
+    const actions = own
       .filter(({ tier }) => tier.priority === priority)
       .flatMap(({ rules }) => rules.find(covers)?.action ?? [])
-    if (said.includes('deny')) return 'deny'
-    if (said.includes('pass')) return undefined
-    if (said.includes('allow')) return 'allow'
+    if (actions.includes('deny')) return 'deny'
+    if (actions.includes('pass')) return undefined
+    if (actions.includes('allow')) return 'allow'
   }
   return undefined
 }
@@ -125,8 +125,8 @@ const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
 
 /** Without a namespace label, the namespace is `default`. */
 function withNamespace(labels: readonly string[]): readonly string[] {
-  const said = labels.some((label) => label.startsWith(`${NAMESPACE}=`))
-  return said ? labels : [...labels, `${NAMESPACE}=default`]
+  const hasNamespace = labels.some((label) => label.startsWith(`${NAMESPACE}=`))
+  return hasNamespace ? labels : [...labels, `${NAMESPACE}=default`]
 }
 
 /** Labels of all prefixes around an address. For each key, the longest prefix decides. */

@@ -111,7 +111,7 @@ function pace(everyMs: number, send: (text: string) => void): void {
   })
 }
 
-function tell(text: string): void {
+function printArrival(text: string): void {
   const time = unixNow().toFixed(2)
   process.stdout.write(
     text
@@ -134,14 +134,14 @@ function udpPeer(address: string, port: number, everyMs: number): void {
   socket.on('message', (octets, { address: from, port: fromPort }) => {
     if (!heard) pace(everyMs, (text) => socket.send(text, fromPort, from))
     heard = true
-    tell(octets.toString())
+    printArrival(octets.toString())
   })
   socket.bind(port, address, () => console.log('ready'))
 }
 
 function udpBegin(address: string, port: number, everyMs: number): void {
   const socket = udpSocket(address)
-  socket.on('message', (octets) => tell(octets.toString()))
+  socket.on('message', (octets) => printArrival(octets.toString()))
   socket.bind(() => {
     console.log('ready')
     pace(everyMs, (text) => socket.send(text, port, address))
@@ -154,7 +154,7 @@ function tcpSide(socket: Socket, everyMs: number): void {
   socket.on('error', () => socket.destroy())
   socket.on('data', (text: string) => {
     const end = (pending + text).lastIndexOf('\n') + 1
-    if (end > 0) tell((pending + text).slice(0, end))
+    if (end > 0) printArrival((pending + text).slice(0, end))
     pending = (pending + text).slice(end)
   })
   pace(everyMs, (text) => socket.write(text))

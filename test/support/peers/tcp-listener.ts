@@ -23,7 +23,7 @@ const MODES = ['explicit', 'tproxy', 'redirect'] as const
 const view = new QueryView()
 const reply = MessageView.of(new Uint8Array(LOCAL_ANSWER_MAX))
 
-function tell(batch: MessageBatch, row: number): void {
+function printQuery(batch: MessageBatch, row: number): void {
   const family: Family = batch.families[row] === 4 ? 4 : 6
   const client = formatAddress(family, batch.addresses, row * 16)
   const asked = formatAddress(family, batch.askedAddresses, row * 16)
@@ -38,7 +38,7 @@ const collector = new BatchCollector({
     for (let row = 0; row < batch.count; row++) {
       const query = batch.view(row, new MessageView())
       view.read(query.octets, query.offset, query.length)
-      tell(batch, row)
+      printQuery(batch, row)
       writeLocalAnswer(reply, query, view, LOCAL.deniedRefused)
       server.reply(batch.channels[row] ?? 0, reply, view.id)
     }

@@ -52,11 +52,11 @@ function answer(batch: MessageBatch, row: number): void {
   writeLocalAnswer(reply, query, view, LOCAL.deniedRefused)
   if (name.startsWith('size')) reply.length = Number(name.slice(4))
   if (name === 'counters') tellReplies()
-  else if (name !== 'quiet') tell(batch, row)
+  else if (name !== 'quiet') printQuery(batch, row)
   listeners[batch.channels[row]!]?.send(batch, row, reply, view.id)
 }
 
-function tell(batch: MessageBatch, row: number): void {
+function printQuery(batch: MessageBatch, row: number): void {
   const family: Family = batch.families[row] === 4 ? 4 : 6
   const client = formatAddress(family, batch.addresses, row * 16)
   const asked = formatAddress(family, batch.askedAddresses, row * 16)
