@@ -54,7 +54,7 @@ export const ATTACKS: readonly Row[] = [
     tests: [
       [
         'test/proxy/messages/in-flight.test.ts',
-        'Upstream sheds with a named result at 65,536 queries',
+        'Upstream refuses with a named result at 65,536 queries',
       ],
     ],
   },
@@ -137,8 +137,11 @@ export const ATTACKS: readonly Row[] = [
     id: 'A23',
     what: 'source port 0, broadcast and multicast sources: no answer',
     tests: [
-      ['test/proxy/messages/address-book.test.ts', 'AddressBook tells hosts from broadcast'],
-      ['test/proxy/sockets/udp.test.ts', 'UdpListener says nothing to replies and scraps'],
+      [
+        'test/proxy/messages/address-book.test.ts',
+        'AddressBook finds broadcast, multicast and unspecified addresses',
+      ],
+      ['test/proxy/sockets/udp.test.ts', 'UdpListener is silent about replies and scraps'],
     ],
   },
   {
@@ -161,7 +164,7 @@ export const ATTACKS: readonly Row[] = [
       ['test/kernel/policy/attribution.test.ts', ''],
       [
         'test/proxy/pipeline/client-endpoints.test.ts',
-        'Arrivals lets a query in where its endpoint has its interface',
+        'Arrivals admits a query on the interface of its endpoint',
       ],
     ],
   },

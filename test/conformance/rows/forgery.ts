@@ -58,7 +58,7 @@ export const FORGERY: readonly Row[] = [
         'test/proxy/upstream/upstream.test.ts',
         'Upstream renews a socket after its queries and after its age',
       ],
-      ['test/proxy/upstream/upstream.test.ts', 'Upstream draws the socket at random'],
+      ['test/proxy/upstream/upstream.test.ts', 'Upstream draws a random socket for each query'],
     ],
   },
   {

@@ -33,7 +33,7 @@ export const RFC_5452: readonly Row[] = [
         'test/proxy/upstream/upstream.test.ts',
         'Upstream spreads queries over random ports and ids',
       ],
-      ['test/proxy/upstream/upstream.test.ts', 'Upstream draws the socket at random'],
+      ['test/proxy/upstream/upstream.test.ts', 'Upstream draws a random socket for each query'],
     ],
   },
   {
@@ -46,7 +46,9 @@ export const RFC_5452: readonly Row[] = [
     kind: 'tests',
     id: 'F3',
     what: 'which queries are joined and which are not',
-    tests: [['test/proxy/upstream/coalescing.test.ts', 'Coalescing joins what is the same query']],
+    tests: [
+      ['test/proxy/upstream/coalescing.test.ts', 'Coalescing joins equal queries of one client'],
+    ],
   },
 ]
 

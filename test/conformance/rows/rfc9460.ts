@@ -159,8 +159,8 @@ export const RFC_9460: readonly Row[] = [
     id: 'S6',
     what: 'stripping hints keeps ech, and removes signatures over changed records, with and without DO',
     tests: [
-      ['test/dns/svcb-strip.test.ts', 'takes every hint; alpn, port and ech stay (S6)'],
-      ['test/dns/answer-strip.test.ts', 'takes signatures over what changed with it'],
+      ['test/dns/svcb-strip.test.ts', 'removes every hint; alpn, port and ech stay (S6)'],
+      ['test/dns/answer-strip.test.ts', 'removes signatures over changed records'],
     ],
   },
   {
