@@ -154,13 +154,13 @@ describe('namegate datapath mode, with the daemon stopped', { skip }, () => {
     namegate.daemon.kill('SIGCONT')
     await sleep(1000)
     assert.equal(readPinnedMode(loadBpf(), namegate.pinPath), 'enforce')
-    const { mode } = (await namegate.json('status')) as { mode: string }
+    const { mode } = (await namegate.status()) as { mode: string }
     assert.equal(mode, 'enforce')
   })
 
   it('a running daemon adopts the mode', async () => {
     await setMode('bypass')
-    const { mode } = (await namegate.json('status')) as { mode: string }
+    const { mode } = (await namegate.status()) as { mode: string }
     assert.equal(mode, 'bypass')
     await setMode('enforce')
   })

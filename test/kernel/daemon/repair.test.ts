@@ -104,7 +104,7 @@ describe('daemon whose maps another program changes', { skip, timeout: 120_000 }
       return JSON.stringify(held(namegate)) === JSON.stringify(good) ? true : undefined
     }
     await namegate.daemon.until(isRight, 'expected the value again')
-    const { datapath } = (await namegate.json('status')) as { datapath: { repaired: number } }
+    const { datapath } = (await namegate.status()) as { datapath: { repaired: number } }
     assert.ok(datapath.repaired > 4, `${datapath.repaired} repaired`)
   })
 

@@ -6,6 +6,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { startBurst } from '../../support/peers/burst.ts'
+import { until } from '../../support/peers/client.ts'
 import { podLab, type Pod, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import { Probe, startEcho, Talk } from '../../support/peers/traffic.ts'
@@ -96,25 +97,24 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     isThere: boolean,
   ): Promise<void> {
     namegate.writePolicies(policies)
-    const late = performance.now() + 15_000
-    for (;;) {
-      const found = (await namegate.json('get', 'selectors')) as { selector: string }[]
-      if (found.some(({ selector }) => selector === text) === isThere) break
-      assert.ok(performance.now() < late, `selector ${text}`)
+    const isSo = async (): Promise<boolean> => {
+      const found = (await namegate.get('selectors')) as { selector: string }[]
+      return found.some(({ selector }) => selector === text) === isThere
     }
+    await until(`selector ${text}`, isSo, 15_000, 20)
     assert.equal((await namegate.run('policy', 'wait')).code, 0)
   }
 
   /** The number of addresses that have the label of a selector. */
   async function labelled(text: string): Promise<number> {
-    const found = (await namegate.json('get', 'ipcache')) as { labels: readonly string[] }[]
+    const found = (await namegate.get('ipcache')) as { labels: readonly string[] }[]
     return found.filter(({ labels }) => labels.includes(`fqdn:${text}`)).length
   }
 
   it('keeps names, numbers and flows without a new query', async (t) => {
     const talk = await Talk.open(pod.host, ONE.address, PORT)
     const before = namegate.prefixes()
-    const names = await namegate.json('get', 'names')
+    const names = await namegate.get('names')
     const text = await probe(async () => {
       await namegate.kill()
       await namegate.start()
@@ -122,7 +122,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     t.diagnostic(text)
     await talk.moves()
     assert.equal(namegate.prefixes().get(`${ONE.address}/32`), before.get(`${ONE.address}/32`))
-    const [known] = (await namegate.json('get', 'names')) as { name: string; selectors: string[] }[]
+    const [known] = (await namegate.get('names')) as { name: string; selectors: string[] }[]
     assert.equal(known?.name, (names as { name: string }[])[0]?.name)
     assert.deepEqual(known?.selectors, ['**.shop.test', ONE.name])
   })
@@ -153,7 +153,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     await change(more, text, true)
     await burst(LATE)
     await namegate.start()
-    assert.ok((await labelled(text)) >= BURST)
+    await until('the names have the label', async () => (await labelled(text)) >= BURST)
     await change(policies, text, false)
     assert.equal(await labelled(text), 0, 'before the take-over')
     const next = lab.node.start('bin/namegate', [
@@ -164,6 +164,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     ])
     await next.untilOutput(/namegate serves/, 60_000)
     assert.equal((await namegate.daemon.ended(20_000))?.code, 0)
+    assert.equal((await namegate.run('policy', 'wait')).code, 0)
     assert.equal(await labelled(text), 0, 'after the take-over')
     await next.stop()
     await namegate.start()
@@ -214,7 +215,7 @@ describe('namegate started again after SIGKILL, nftables', { skip }, () => {
   })
 
   async function numberOf(prefix: string): Promise<number | undefined> {
-    const entries = (await namegate.json('get', 'ipcache')) as {
+    const entries = (await namegate.get('ipcache')) as {
       prefix: string
       identity: number
     }[]

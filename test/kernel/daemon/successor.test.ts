@@ -130,7 +130,7 @@ describe('successor on an address', { skip }, () => {
   })
 
   it('starts without learned names, and learns its own', async () => {
-    assert.deepEqual(await namegate.json('get', 'names'), [])
+    assert.deepEqual(await namegate.get('names'), [])
     await ask()
     await reachesBoth()
   })

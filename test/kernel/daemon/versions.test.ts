@@ -56,7 +56,7 @@ describe('namegate of another version', { skip: canUseNamegate() ?? false }, () 
   }
 
   async function entryOf(prefix: string): Promise<Entry | undefined> {
-    const entries = (await namegate.json('get', 'ipcache')) as readonly Entry[]
+    const entries = (await namegate.get('ipcache')) as readonly Entry[]
     return entries.find((entry) => entry.prefix === prefix)
   }
 

@@ -68,7 +68,7 @@ describe('hook on an interface', { skip }, () => {
   }
 
   async function stateOfPod2(): Promise<{ enforcing: boolean; reason: string } | undefined> {
-    const endpoints = (await namegate.json('get', 'endpoints')) as {
+    const endpoints = (await namegate.get('endpoints')) as {
       name: string
       enforcing: boolean
       reason: string

@@ -89,7 +89,7 @@ for (const { kind, skip } of KINDS) {
       const data = Array.from<string>({ length: 4 }).fill(DATA)
       assert.deepEqual(await digs(stranger, elsewhere, OWN), data)
       assert.deepEqual(await digs(stranger, [stranger.gateway4, stranger.gateway6], OTHER), data)
-      assert.deepEqual(await namegate.json('get', 'names'), [])
+      assert.deepEqual(await namegate.get('names'), [])
     })
 
     it('records the refusals in flows, and still answers intercepted queries', async () => {

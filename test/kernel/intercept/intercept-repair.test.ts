@@ -196,7 +196,8 @@ describe('interception of which another program removes a part', { skip, timeout
       assert.match(shown.stdout, /not in force: Cannot ip -6 route add local default/)
       assert.ok(shown.stdout.includes(`(according to the daemon, pid ${pid})`), shown.stdout)
       assert.match(shown.stdout, /^# tproxy .*: not in force: ip -6 route local .* missing$/m)
-      const [row] = (await namegate.json('intercept', 'show')) as { inForce: boolean }[]
+      const { stdout } = await namegate.run('intercept', 'show', '-o', 'json')
+      const [row] = JSON.parse(stdout) as { inForce: boolean }[]
       assert.equal(row?.inForce, false)
       outputIn(lab.node, 'ip', 'link', 'set', 'lo', 'up')
       await namegate.daemon.untilOutput(/queries are intercepted[^]*queries are intercepted/)

@@ -148,7 +148,7 @@ void describe('Events about policies', { skip }, () => {
   async function errorOf(policy: string): Promise<string> {
     const rows = z
       .array(z.object({ file: z.string(), error: z.string().nullable() }))
-      .parse(await daemons.get('node-a')?.json('get', 'policies'))
+      .parse(await daemons.get('node-a')?.get('policies'))
     return rows.find(({ file }) => file.endsWith(`/${policy}`))?.error ?? ''
   }
 

@@ -117,7 +117,7 @@ void describe('pods of other nodes', { skip: canUseNamegate() ?? canUseControlPl
     await untilReached('web', [DB])
     await untilReached('admin', [DB, OTHER])
     assert.doesNotMatch(await warnings(), /do not (allow|deny) them/)
-    const rows = (await namegate.json('get', 'ipcache')) as readonly {
+    const rows = (await namegate.get('ipcache')) as readonly {
       prefix: string
       owners: readonly { kind: string; name: string }[]
     }[]

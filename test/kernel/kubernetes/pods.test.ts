@@ -86,7 +86,7 @@ void describe('pods of a cluster', { skip: canUseNamegate() ?? canUseControlPlan
   /** Waits until the endpoints of the daemon are these. */
   async function untilEndpoints(...names: readonly string[]): Promise<void> {
     for (let i = 0; i < 200; i++) {
-      const rows = (await namegate.json('get', 'endpoints')) as readonly {
+      const rows = (await namegate.get('endpoints')) as readonly {
         name: string
         enforcing: boolean
       }[]
@@ -94,14 +94,14 @@ void describe('pods of a cluster', { skip: canUseNamegate() ?? canUseControlPlan
       if (found.toSorted().join() === names.toSorted().join()) return
       await sleep(50)
     }
-    assert.deepEqual(await namegate.json('get', 'endpoints'), names)
+    assert.deepEqual(await namegate.get('endpoints'), names)
   }
 
   it('enforces a pod by the policy of its namespace', async () => {
     await untilEndpoints('shop/web')
     assert.equal(await get(0, 'www.example.com'), '200')
     assert.equal(await get(0, 'other.test'), '000')
-    const [row] = (await namegate.json('get', 'endpoints')) as readonly {
+    const [row] = (await namegate.get('endpoints')) as readonly {
       origin: string
       labels: readonly string[]
     }[]

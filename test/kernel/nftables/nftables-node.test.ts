@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { Namegate } from '../../support/labs/lab-namegate.ts'
+import { until } from '../../support/peers/client.ts'
 import { startEcho, Talk } from '../../support/peers/traffic.ts'
 import { nftablesMaker } from '../../contract/nftables-bench.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
@@ -42,7 +43,7 @@ describe('a node over nftables', { skip }, () => {
     const zones = { names: { [SHOP.name]: [SHOP.address4, SHOP.address6] } }
     await Promise.all([lab.startNameServer(zones), startEcho(lab.internet, PORT)])
     await namegate.start({ attached: [] })
-    await enforcing()
+    await namegate.untilEnforced()
   })
 
   after(async () => {
@@ -50,18 +51,6 @@ describe('a node over nftables', { skip }, () => {
     await namegate.close()
     await lab.close()
   })
-
-  async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-    const late = performance.now() + 15_000
-    while (!(await isSo())) assert.ok(performance.now() < late, what)
-  }
-
-  async function enforcing(): Promise<void> {
-    await until('the endpoint is enforced', async () => {
-      const [pod] = (await namegate.json('get', 'endpoints')) as { enforcing: boolean }[]
-      return pod?.enforcing === true
-    })
-  }
 
   async function ask(): Promise<void> {
     const pod = lab.pods[0]
@@ -130,7 +119,7 @@ describe('a node over nftables', { skip }, () => {
     await ask()
     await talk.moves(5, 15_000)
     await talk.stop()
-    await enforcing()
+    await namegate.untilEnforced()
     assert.equal(await reaches(DENIED), false)
   })
 

@@ -57,7 +57,7 @@ for (const { title, datapath, skip } of VARIANTS) {
       await Promise.all([lab.startNameServer({ names: NAMES }), lab.startWebServer([80])])
       await namegate.start(datapath === undefined ? {} : { attached: [] })
       await until('the endpoint is audited', async () =>
-        (await namegate.run('get', 'endpoints')).stdout.includes('pod1'),
+        JSON.stringify(await namegate.get('endpoints')).includes('pod1'),
       )
     })
 

@@ -84,11 +84,11 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
     t.diagnostic(
       `each of ${CONNECTIONS} moved ${Math.round(performance.now() - startedAt)} ms after the start`,
     )
-    const rows = await namegate.json('get', 'endpoints')
+    const rows = await namegate.get('endpoints')
     assert.ok(Array.isArray(rows))
     const [row] = rows.map((each) => objectIn(JSON.stringify(each)))
     assert.deepEqual([row?.['name'], row?.['adoptedFlows']], ['first', CONNECTIONS])
-    const entries = await namegate.json('get', 'datapath')
+    const entries = await namegate.get('datapath')
     assert.ok(Array.isArray(entries))
     const listed = entries
       .map((each) => objectIn(JSON.stringify(each)))

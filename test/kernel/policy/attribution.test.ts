@@ -112,7 +112,7 @@ describe('attribution by interface and address', { skip }, () => {
 
   /** The names without times, which can differ by a millisecond between two reads. */
   async function learnedPairs(): Promise<unknown> {
-    const shown: unknown = await namegate.json('get', 'names')
+    const shown: unknown = await namegate.get('names')
     return JSON.parse(
       JSON.stringify(shown, (key, value: unknown) => (key === 'expires' ? 0 : value)),
     )

@@ -84,7 +84,7 @@ for (const kind of ['ebpf', 'nftables'] as const) {
     }
 
     async function used(): Promise<number> {
-      const { limits } = (await namegate.json('status')) as {
+      const { limits } = (await namegate.status()) as {
         limits: readonly { limit: string; use: number }[]
       }
       const name = 'dynamic-identities-per-endpoint'

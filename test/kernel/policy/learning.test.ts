@@ -155,7 +155,7 @@ describe('learning in scopes (A25)', { skip }, () => {
   it('matches the kernel, and shows the scope of each entry', async () => {
     const { code, stdout } = await site.namegate.run('datapath', 'verify')
     assert.equal(code, 0, stdout)
-    const rows = (await site.namegate.json('get', 'ipcache')) as {
+    const rows = (await site.namegate.get('ipcache')) as {
       prefix: string
       endpoint?: string
     }[]

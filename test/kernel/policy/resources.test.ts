@@ -52,12 +52,7 @@ for (const { name, skip } of DATAPATHS) {
       })
       await Promise.all([lab.startNameServer({ names: {} }), startEcho(lab.internet, PORT)])
       await namegate.start(name === 'nftables' ? { attached: [] } : {})
-      const late = performance.now() + 15_000
-      for (;;) {
-        const [pod] = (await namegate.json('get', 'endpoints')) as { enforcing: boolean }[]
-        if (pod?.enforcing === true) break
-        assert.ok(performance.now() < late, 'the endpoint is enforced')
-      }
+      await namegate.untilEnforced()
     })
 
     after(async () => {

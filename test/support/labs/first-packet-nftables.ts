@@ -18,11 +18,7 @@ export class Run extends FirstPacketLab {
 
   override async start(options: StartOptions = {}): Promise<void> {
     await super.start({ ...options, attached: [] })
-    if (options.writer !== undefined) return
-    for (;;) {
-      const [pod] = (await this.namegate.json('get', 'endpoints')) as { enforcing: boolean }[]
-      if (pod?.enforcing === true) return
-    }
+    if (options.writer === undefined) await this.namegate.untilEnforced()
   }
 
   /** The status of an answer to the pod: `NOERROR`, `SERVFAIL`. */

@@ -19,6 +19,7 @@ import { loadBpf } from '../../../src/native/native.ts'
 import { pinLockFile } from '../../../src/state/lock.ts'
 import { pinNoteFile } from '../../../src/daemon/noted-pins.ts'
 import { http } from '../nodes/admin.ts'
+import { until } from '../peers/client.ts'
 import { canUseLab } from './lab.ts'
 import { configText, type NamegateHosts, type NamegateOptions } from './lab-namegate-config.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
@@ -160,17 +161,24 @@ export class Namegate {
     })
   }
 
-  /** The JSON output of a reading command, e.g. `json('get', 'endpoints')`. */
-  async json(...args: readonly string[]): Promise<unknown> {
-    const { stdout, stderr, code } = await this.run(...args, '-o', 'json')
-    if (stdout === '') throw new Error(`namegate ${args.join(' ')}: exit ${code}\n${stderr}`)
-    return JSON.parse(stdout)
+  /** The status from the daemon's admin socket. */
+  async status(): Promise<Readonly<Record<string, unknown>>> {
+    return (await this.get('status')) as Readonly<Record<string, unknown>>
   }
 
-  /** The status from the daemon's admin socket. A command would take processor time from a starting daemon. */
-  async status(): Promise<Readonly<Record<string, unknown>>> {
-    const { text } = await http({ socketPath: join(this.folder, 'admin.sock') }, '/v1/status')
-    return JSON.parse(text) as Readonly<Record<string, unknown>>
+  /** The JSON output of `namegate get TABLE`, from the admin socket. A command would take processor time from the daemon. */
+  async get(table: string): Promise<unknown> {
+    const { text } = await http({ socketPath: join(this.folder, 'admin.sock') }, `/v1/${table}`)
+    return JSON.parse(text)
+  }
+
+  /** Waits until every endpoint is enforced. */
+  async untilEnforced(): Promise<void> {
+    const isSo = async (): Promise<boolean> => {
+      const rows = (await this.get('endpoints')) as readonly { enforcing: boolean }[]
+      return rows.length > 0 && rows.every(({ enforcing }) => enforcing)
+    }
+    await until('the endpoints are enforced', isSo, 15_000, 20)
   }
 
   /** Sends SIGKILL to the daemon itself. The kernel's maps and programs stay. */
