@@ -135,7 +135,6 @@ class Site {
   async close(): Promise<void> {
     await this.#daemon?.process.stop()
     await this.#heard?.stop()
-    this.#supervise.close()
     this.clock.close()
     this.folder.remove()
   }

@@ -32,7 +32,6 @@ async function withSite(run: (site: TakeOverSite) => Promise<void>): Promise<voi
 /** A first daemon with a watchdog of a second, and what its supervisor receives. */
 async function superviseFirst(site: TakeOverSite) {
   const supervise = new Supervise()
-  site.later(() => supervise.close())
   const socket = site.folder.in('notify')
   const heard = await supervise.notify(socket)
   site.later(async () => await heard.stop())

@@ -57,7 +57,6 @@ export class PackageSite {
   }
 
   async close(): Promise<void> {
-    this.load.close()
     await this.#lab.close()
     rmSync(this.#folder, { recursive: true, force: true })
   }

@@ -24,7 +24,6 @@ before(async () => {
   if (skip === false) supervise = new Supervise()
 })
 after(async () => {
-  if (skip === false) supervise.close()
   await upstream.stop()
 })
 

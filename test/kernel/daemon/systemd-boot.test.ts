@@ -109,7 +109,6 @@ async function reboot(row: Row, tell: (text: string) => void): Promise<void> {
     assert.ok(((await counter.read())[DENIED[0] ?? ''] ?? 0) > 0)
   } finally {
     await site.close()
-    servers.close()
   }
 }
 

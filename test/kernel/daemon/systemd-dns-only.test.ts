@@ -26,7 +26,6 @@ describe('deploy/systemd in its DNS-only form', { skip, timeout: 180_000 }, () =
   })
   after(async () => {
     await site.close()
-    load.close()
   })
 
   it('serves without root, with one capability and a filter for system calls', async () => {

@@ -39,7 +39,6 @@ describe('deploy/systemd on its own machine', { skip, timeout: 180_000 }, () => 
   })
   after(async () => {
     await site.close()
-    load.close()
   })
 
   async function ask(name: string): Promise<string> {

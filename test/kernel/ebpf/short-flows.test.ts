@@ -7,23 +7,20 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { KernelMap } from '../../../src/datapath/ebpf/maps/kernel-map.ts'
 import { MAP_SHAPES } from '../../../src/datapath/ebpf/maps/layout.ts'
 import { loadBpf } from '../../../src/native/native.ts'
 import { http } from '../../support/nodes/admin.ts'
 import { IdleConnection } from '../../support/peers/idle.ts'
 import type { Host } from '../../support/labs/lab.ts'
+import { compiled } from '../../support/peers/compiled.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import { startEcho, startEchoUdp, Talk } from '../../support/peers/traffic.ts'
 
-const SOURCE = fileURLToPath(new URL('../../support/programs/short-flows.c', import.meta.url))
 const FLOWS = Number(process.env['NAMEGATE_SHORT_FLOWS'] ?? 300_000)
 /** One flow in a hundred is a TCP connection. */
 const TCP_SHARE = 0.01
@@ -80,7 +77,7 @@ interface NameRow {
 
 class Site {
   readonly lab: PodLab = podLab({ pods: 2 })
-  readonly folder = mkdtempSync(join(tmpdir(), 'namegate-short-flows-'))
+  readonly #program = compiled('short-flows')
   readonly namegate = new Namegate(this.lab, {
     policies: { 'flows.yaml': POLICY },
     endpoints: ENDPOINTS,
@@ -91,12 +88,7 @@ class Site {
     return this.lab.pods[0]!.host
   }
 
-  get #program(): string {
-    return join(this.folder, 'short-flows')
-  }
-
   async start(): Promise<void> {
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program, SOURCE])
     await this.lab.startNameServer({
       names: Object.fromEntries(
         [IDLE, BUSY, QUIC, GONE].map(({ name, address }) => [name, [address]]),
@@ -113,7 +105,6 @@ class Site {
   async close(): Promise<void> {
     await this.namegate.close()
     await this.lab.close()
-    rmSync(this.folder, { recursive: true, force: true })
   }
 
   async ask(name: string, address: string): Promise<void> {

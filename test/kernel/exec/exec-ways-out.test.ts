@@ -49,7 +49,7 @@ describe('namegate exec', { skip }, () => {
 
   before(async () => {
     lab = await ExecLab.open()
-    program = lab.compile('ways-out.c')
+    program = lab.compile('ways-out')
     hidden = join(lab.folder, 'agent.sock')
     const echo = lab.world.start(program, ['serve', '9999'])
     await echo.until(() => (echo.stdout.includes('ready') ? true : undefined), 'ready')

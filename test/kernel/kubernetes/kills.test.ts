@@ -68,7 +68,6 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
     await namegate?.close()
     await cluster?.close()
     await lab.close()
-    load.close()
     clock.close()
   })
 
@@ -87,7 +86,7 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
 
   /** Endpoints with what a new endpoint would not have: the number of the one before. */
   async function endpointRows(): Promise<unknown> {
-    const rows = (await namegate.json('get', 'endpoints')) as readonly {
+    const rows = (await namegate.get('endpoints')) as readonly {
       readonly id: number
       readonly name: string
       readonly enforcing: boolean

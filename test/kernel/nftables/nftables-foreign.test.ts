@@ -86,7 +86,6 @@ dns: { hold: { limit: 10s } }`,
     after(async () => {
       await namegate.close()
       await lab.close()
-      steady.close()
     })
 
     async function repaired(): Promise<number> {
@@ -162,7 +161,7 @@ dns: { hold: { limit: 10s } }`,
         )
       })
       await isVerified()
-      const { datapath } = (await namegate.json('status')) as { datapath: { repaired: number } }
+      const { datapath } = (await namegate.status()) as { datapath: { repaired: number } }
       assert.equal(datapath.repaired, await repaired())
     })
 

@@ -2,17 +2,13 @@
 // kernel's connection tracking, one table for all, has room (docs/operations.md). NAMEGATE_SHORT_FLOWS=1000000 sends that many.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { compiled } from '../../support/peers/compiled.ts'
 import { nftablesMaker } from '../../contract/nftables-bench.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 
-const SOURCE = fileURLToPath(new URL('../../support/programs/short-flows.c', import.meta.url))
 const FLOWS = Number(process.env['NAMEGATE_SHORT_FLOWS'] ?? 300_000)
 const FLOW_PORT = 7001
 const POLICY = `
@@ -54,13 +50,12 @@ const VARIANTS = [
 
 for (const { title, datapath, skip } of VARIANTS) {
   describe(`flows of two pods over ${title}`, { skip: skip ?? false }, () => {
-    const folder = mkdtempSync(join(tmpdir(), 'namegate-flow-shares-'))
-    const program = join(folder, 'short-flows')
+    let program: string
     let lab: PodLab
     let namegate: Namegate
 
     before(async () => {
-      execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
+      program = compiled('short-flows')
       lab = podLab({ pods: 2 })
       namegate = new Namegate(lab, {
         policies: { 'two.yaml': POLICY },
@@ -81,7 +76,6 @@ for (const { title, datapath, skip } of VARIANTS) {
     after(async () => {
       await namegate.close()
       await lab.close()
-      rmSync(folder, { recursive: true, force: true })
     })
 
     const count = datapath === undefined ? FLOWS : Math.min(FLOWS, conntrackMax() / 2)

@@ -16,12 +16,8 @@ import {
 import { ebpfMaker } from '../../contract/ebpf-bench.ts'
 import { memoryMaker } from '../../contract/memory-bench.ts'
 import { nftablesMaker } from '../../contract/nftables-bench.ts'
-import {
-  buildRandomPackets,
-  KNOWN,
-  POLICIES,
-  printPackets,
-} from '../../support/models/random-packets.ts'
+import { KNOWN, POLICIES, printPackets } from '../../support/models/random-packets.ts'
+import { compiled } from '../../support/peers/compiled.ts'
 
 const skip = ebpfMaker.unavailable ?? nftablesMaker.unavailable ?? false
 const SEED = Number(process.env['NAMEGATE_SEED'] ?? 20_261_122)
@@ -107,7 +103,7 @@ const DIFFERENCES: readonly Difference[] = [
 
 describe('random packets judged by three datapaths', { skip }, () => {
   test('have the same verdict, or a difference with a reason', (t) => {
-    const frames = printPackets(buildRandomPackets(), SEED, 0, PACKETS)
+    const frames = printPackets(compiled('random-packets'), SEED, 0, PACKETS)
     const judged = [memoryMaker, ebpfMaker, nftablesMaker].map((maker) => verdictsOf(maker, frames))
     const tally = new Map(DIFFERENCES.map((each) => [each, 0]))
     const passes = judged.map((verdicts) => verdicts.filter((each) => each === 'pass').length)

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PacketSite, type PacketCase } from '../../support/labs/packet-site.ts'
-import { buildRandomPackets } from '../../support/models/random-packets.ts'
+import { compiled } from '../../support/peers/compiled.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
 import { ebpfMaker } from '../../contract/ebpf-bench.ts'
 import { nftablesMaker } from '../../contract/nftables-bench.ts'
@@ -39,7 +39,7 @@ function judgedOf(counters: Readonly<Record<string, number>>): number {
 }
 
 describe('random packets', { skip, concurrency: false }, () => {
-  const program = skip === false ? buildRandomPackets() : ''
+  const program = skip === false ? compiled('random-packets') : ''
   let first = 0
 
   for (const [kind, share, counter] of CASES) {

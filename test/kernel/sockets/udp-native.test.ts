@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { canUseLab } from '../../support/labs/lab.ts'
 import type { Pod, PodLab } from '../../support/labs/lab-pod.ts'
 import { nativeIsLacking } from '../../support/sockets.ts'
-import { compileSpoof } from '../../support/labs/spoof-lab.ts'
+import { compiled } from '../../support/peers/compiled.ts'
 import {
   ask,
   helper,
@@ -98,8 +98,7 @@ describe('NativeDatagrams', { skip }, () => {
   it('NativeDatagrams drops a query whose sender cannot get an answer', async () => {
     const { host } = podAt(1)
     const listener = await startListener(host, 'explicit', '5301')
-    const program = join(folder, 'spoof')
-    compileSpoof(program)
+    const program = compiled('spoof')
     const rows: readonly (readonly [client: string, port: number, reason: string])[] = [
       ['127.0.0.9', 0, 'port 0'],
       ['255.255.255.255', 4242, 'every host of the link'],

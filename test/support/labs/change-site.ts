@@ -227,8 +227,6 @@ export class ChangeSite {
     await this.#process?.stop()
     await this.#namegate.close()
     await this.#lab.close()
-    this.#load.close()
-    this.#supervise.close()
   }
 
   async #overruns(): Promise<string> {

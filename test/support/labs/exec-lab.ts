@@ -2,10 +2,10 @@
 // datagrams. Root runs `exec` directly. An ordinary user gets a tun node of mode 0666 in a mount namespace of its own, and a checkout and
 // Node.js that this user can read.
 
-import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { compiled } from '../peers/compiled.ts'
 import { canUseLab, Lab, type Host } from './lab.ts'
 import type { LabProcess, Output } from './lab-process.ts'
 import { programArgs } from './program.ts'
@@ -137,11 +137,10 @@ export class ExecLab {
     return host.start(process.execPath, programArgs(path, ...args))
   }
 
-  /** Compiles a C program of test/support to a place where every user can run it. */
-  compile(source: string): string {
-    const program = join(this.folder, source.replace(/\.c$/, ''))
-    const file = `test/support/programs/${source}`
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, file], { stdio: 'pipe' })
+  /** Copies a C program of test/support to a place where every user can run it. */
+  compile(name: string): string {
+    const program = join(this.folder, name)
+    copyFileSync(compiled(name), program)
     return program
   }
 

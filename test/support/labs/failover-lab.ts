@@ -105,7 +105,6 @@ export class FailoverLab {
     await this.namegate.close()
     for (const server of this.servers) server.kill('SIGCONT')
     await this.lab.close()
-    this.tool.close()
   }
 
   async #serve(

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { compileClient, parseAttempts, type Attempt } from '../peers/first-packets.ts'
+import { compiled } from '../peers/compiled.ts'
+import { parseAttempts, type Attempt } from '../peers/first-packets.ts'
 import type { NamegateOptions } from './lab-namegate-config.ts'
 import { Namegate, type StartOptions } from './lab-namegate.ts'
 import { podLab, type PodLab } from './lab-pod.ts'
@@ -30,17 +31,13 @@ export class FirstPacketLab {
   readonly lab: PodLab = podLab()
   readonly folder = mkdtempSync(join(tmpdir(), 'namegate-first-packet-'))
   readonly namegate: Namegate
+  readonly client = compiled('first-packet')
   /** Number of names asked so far. */
   #asked = 0
 
   constructor(options: Partial<NamegateOptions> = {}) {
-    compileClient(this.client)
     const policies = { 'fresh.yaml': POLICY }
     this.namegate = new Namegate(this.lab, { policies, endpoints: [ENDPOINT], ...options })
-  }
-
-  get client(): string {
-    return join(this.folder, 'first-packet')
   }
 
   get pod() {

@@ -14,15 +14,14 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Message } from '../../../src/datapath/nftables/netlink/message.ts'
 import { Socket } from '../../../src/datapath/nftables/netlink/socket.ts'
 import { openConntrack } from '../../../src/native/netfilter/conntrack.ts'
 import { loadNetlink, loadPosix, type Posix } from '../../../src/native/native.ts'
 import type { Direction } from '../../contract/bench.ts'
+import { compiled } from '../peers/compiled.ts'
 import { ethernet as frameOf } from '../packets.ts'
 
-const SOURCE = fileURLToPath(new URL('../programs/inject.c', import.meta.url))
 export const FRAME_INTERFACES = 3
 /** Destination and source of frames of the test support. */
 const HERE = '02:00:00:00:00:01'
@@ -74,12 +73,10 @@ export class FramePlace {
     ip('link', 'add', 'uplink', 'type', 'veth', 'peer', 'peer4')
     const names = ['requests', 'answers'].map((name) => join(this.#folder, name))
     execFileSync('mkfifo', names)
-    const program = join(this.#folder, 'inject')
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
     const [requests = '', answers = ''] = names
     this.#requests = openSync(requests, 'r+')
     this.#answers = openSync(answers, 'r+')
-    this.#child = spawn(program, names, { stdio: 'inherit' })
+    this.#child = spawn(compiled('inject'), names, { stdio: 'inherit' })
     this.#child.unref()
     process.on('exit', () => {
       this.#child.kill('SIGKILL')

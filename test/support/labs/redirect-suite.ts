@@ -5,21 +5,20 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { isBuilt } from '../../../src/native/native.ts'
 import { askAll, DATA, NAME, NOWHERE, OTHER_DATA, OTHER_ZONES, ZONES } from './asked-name.ts'
 import { snapshot } from './intercept-lab.ts'
 import { canUseLab, type Host } from './lab.ts'
+import { compiled } from '../peers/compiled.ts'
 import { DNS_4, DNS_6, OTHER_DNS_4, podLab, startHelper } from './lab-pod.ts'
 import { Namegate } from './lab-namegate.ts'
 import type { LabProcess } from './lab-process.ts'
 import { Leaks } from './leaks.ts'
 
-const SOURCE = fileURLToPath(new URL('../programs/marked-query.c', import.meta.url))
 const LOOPBACK = ['127.0.0.53', '::1'] as const
 const MARK = '0x4e47'
 const NOBODY = '65534'
@@ -63,7 +62,7 @@ export function redirectSuite(variant: RedirectVariant): void {
     }
 
     before(async () => {
-      execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', marked, SOURCE])
+      copyFileSync(compiled('marked-query'), marked)
       execFileSync('chmod', ['-R', 'a+rx', folder])
       await lab.startNameServer(ZONES)
       await startHelper(pod, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(OTHER_ZONES)])

@@ -1,18 +1,13 @@
 // Ten clients of one pod, each with one query for the same name outstanding at all times, a slow true name server, and a spoofer that
 // sends forged answers from the server's address. For the test and the long run.
 
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import type { Output } from './lab-process.ts'
 import { DNS_4, podLab, type PodLab } from './lab-pod.ts'
 import { Namegate } from './lab-namegate.ts'
+import { compiled } from '../peers/compiled.ts'
 import { SteadyDns } from '../peers/steady-dns.ts'
 
-const SOURCE = fileURLToPath(new URL('../programs/spoof.c', import.meta.url))
 const CLIENTS = 10
 const NAME = 'bank.test'
 /** How long a query is outstanding. It is shorter than the time to the next attempt, so each query has one true port and id. */
@@ -36,21 +31,14 @@ export interface Asked {
   readonly errors: number
 }
 
-/** Makes the program of spoof.c. */
-export function compileSpoof(program: string): void {
-  execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
-}
-
 export class SpoofLab {
   readonly lab: PodLab = podLab()
   readonly namegate: Namegate
   readonly #servers = new SteadyDns()
-  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-spoof-'))
-  readonly #program = join(this.#folder, 'spoof')
+  readonly #program = compiled('spoof')
   readonly #clients = Array.from({ length: CLIENTS }, (_, i) => `10.20.1.${10 + i}`)
 
   constructor() {
-    compileSpoof(this.#program)
     const [pod] = this.lab.pods
     for (const client of this.#clients) pod?.host.ip('addr', 'add', `${client}/24`, 'dev', 'eth0')
     this.namegate = new Namegate(this.lab, {
@@ -96,8 +84,6 @@ export class SpoofLab {
   async close(): Promise<void> {
     await this.namegate.close()
     await this.lab.close()
-    this.#servers.close()
-    rmSync(this.#folder, { recursive: true, force: true })
   }
 }
 

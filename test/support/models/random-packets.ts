@@ -2,10 +2,6 @@
 // destinations.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { LEARNED, type PolicyRow } from '../../contract/bench.ts'
 
 /** The addresses that random-packets.h calls open, and those that it calls open at port 443. */
@@ -20,16 +16,6 @@ export const POLICIES: readonly PolicyRow[] = [
   { identity: LEARNED + 1, protocol: 6, port: 443 },
   { identity: LEARNED + 1, protocol: 17, port: 443 },
 ]
-
-/** Compiles the program. It is removed at the exit of this process. */
-export function buildRandomPackets(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'namegate-packets-'))
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-  const program = join(folder, 'random-packets')
-  const source = fileURLToPath(new URL('../programs/random-packets.c', import.meta.url))
-  execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, source])
-  return program
-}
 
 /** The frames of packets FIRST to FIRST + COUNT. */
 export function printPackets(

@@ -2,10 +2,7 @@
 
 import { execFileSync } from 'node:child_process'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
-
-const SOURCE = fileURLToPath(new URL('../programs/first-packet.c', import.meta.url))
 
 export interface Attempt {
   readonly index: number
@@ -25,10 +22,6 @@ export function toolMissing(name: string): boolean {
   } catch {
     return true
   }
-}
-
-export function compileClient(path: string): void {
-  execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', path, SOURCE])
 }
 
 export function parseAttempts(stdout: string): Attempt[] {

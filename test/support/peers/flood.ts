@@ -1,17 +1,15 @@
 // Compiles and runs test/support/programs/flood.c: a client that asks at a steady rate, with any answers, and a server that is slow
 // on purpose. It runs in a network namespace of its own, so that only this test changes the kernel's counters.
 
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { objectIn } from '../nodes/command.ts'
+import { compiled } from './compiled.ts'
 import { DaemonFolder, PROGRAM, type FolderOptions } from '../nodes/daemon-process.ts'
 import { Lab, type Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
 import { readExposition } from '../nodes/metrics.ts'
 
-const SOURCE = fileURLToPath(new URL('../programs/flood.c', import.meta.url))
 const SERVER = '127.0.0.53'
 const PORT = 53
 const DAEMON = '127.0.0.1'
@@ -51,7 +49,7 @@ export class FloodLab {
   readonly folder: DaemonFolder
   readonly #lab = new Lab()
   readonly #host: Host
-  readonly #program: string
+  readonly #program = compiled('flood')
   #daemon: LabProcess | undefined
 
   constructor(options: FolderOptions) {
@@ -64,8 +62,6 @@ export class FloodLab {
         ...options.config,
       },
     })
-    this.#program = this.folder.in('flood')
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program, SOURCE])
     this.#host = this.#lab.addHost('flood')
   }
 

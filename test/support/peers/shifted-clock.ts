@@ -1,7 +1,6 @@
 // A wall clock that a test can set, for the processes that it starts with `env`, and their children. shifted-clock.c shifts the times of
 // libc. The machine's clock and the kernel's times of files stay unchanged.
 
-import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   closeSync,
@@ -13,23 +12,20 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 
-const SOURCE = fileURLToPath(new URL('../programs/shifted-clock.c', import.meta.url))
+import { compiled } from './compiled.ts'
 
 export const DAY_MS = 86_400_000
 
 export class ShiftedClock {
   readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-clock-'))
-  readonly #library = join(this.#folder, 'shifted-clock.so')
+  readonly #library = compiled('shifted-clock', '-shared', '-fPIC', '-ldl')
   readonly #file = join(this.#folder, 'shift')
   readonly #fd = openSync(this.#file, 'w')
   readonly #shift = new BigInt64Array(1)
 
   constructor() {
     this.set(0)
-    const options = ['-O2', '-Wall', '-Wextra', '-shared', '-fPIC']
-    execFileSync('gcc', [...options, '-o', this.#library, SOURCE, '-ldl'])
   }
 
   /** The environment of a process under this clock. */

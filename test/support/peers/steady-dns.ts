@@ -2,14 +2,9 @@
 // killed. For the tests and the measurement of failover.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compiled } from './compiled.ts'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
-
-const SOURCE = fileURLToPath(new URL('../programs/steady-dns.c', import.meta.url))
 
 /** The results of the queries of all clients; times in milliseconds. */
 export interface LoadResult {
@@ -45,12 +40,7 @@ export function monotonicMs(): number {
 }
 
 export class SteadyDns {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-steady-'))
-  readonly #program = join(this.#folder, 'steady-dns')
-
-  constructor() {
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program, SOURCE])
-  }
+  readonly #program = compiled('steady-dns')
 
   /** Starts a server. With `rcode` 0 it answers with an address. */
   async serve(
@@ -82,10 +72,6 @@ export class SteadyDns {
       }),
     )
     return unite(outputs.map(({ stdout, stderr }) => readResult(stdout, stderr)))
-  }
-
-  close(): void {
-    rmSync(this.#folder, { recursive: true, force: true })
   }
 }
 

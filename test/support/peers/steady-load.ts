@@ -1,16 +1,11 @@
 // Clients that ask at a steady rate until `stop`, each from one UDP port and each query once; TCP connections that stay open or carry one
 // query each; and the name server behind namegate.
 
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compiled } from './compiled.ts'
 import { objectIn } from '../nodes/command.ts'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
 
-const PROGRAMS = ['steady-dns', 'steady-tcp', 'steady-connections'] as const
 const CLIENTS = 8
 const CONNECTIONS = 8
 /** Clients that are never stopped end by themselves. */
@@ -46,21 +41,18 @@ export interface LoadCount {
 }
 
 export class SteadyLoad {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-load-'))
+  readonly #programs = {
+    dns: compiled('steady-dns'),
+    tcp: compiled('steady-tcp'),
+    connections: compiled('steady-connections'),
+  }
   #udp: readonly LabProcess[] = []
   #tcp: readonly LabProcess[] = []
 
-  constructor() {
-    for (const name of PROGRAMS) {
-      const source = fileURLToPath(new URL(`../programs/${name}.c`, import.meta.url))
-      execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program(name), source])
-    }
-  }
-
   /** A server of both transports that answers every name with one address. */
   async serve(host: Host, address: string): Promise<void> {
-    const udp = host.start(this.#program('steady-dns'), ['serve', address, '53', '0', '0'])
-    const tcp = host.start(this.#program('steady-tcp'), ['serve', address, '53'])
+    const udp = host.start(this.#programs.dns, ['serve', address, '53', '0', '0'])
+    const tcp = host.start(this.#programs.tcp, ['serve', address, '53'])
     for (const server of [udp, tcp]) await server.untilOutput(/^ready$/m)
   }
 
@@ -70,14 +62,14 @@ export class SteadyLoad {
     const retry = retryMs === undefined ? [] : [String(retryMs)]
     this.#udp = Array.from({ length: CLIENTS }, (_, i) => {
       const args = ['load', server, '53', share, SECONDS_MAX, `u${i}`, NEW_EVERY, ...retry]
-      return host.start(this.#program('steady-dns'), args)
+      return host.start(this.#programs.dns, args)
     })
     const args = [server, '53', String(tcpRate), SECONDS_MAX, 't']
     const kept = ['load', ...args, String(CONNECTIONS)]
     this.#tcp = [
       keepsConnections
-        ? host.start(this.#program('steady-tcp'), kept)
-        : host.start(this.#program('steady-connections'), args),
+        ? host.start(this.#programs.tcp, kept)
+        : host.start(this.#programs.connections, args),
     ]
   }
 
@@ -85,14 +77,6 @@ export class SteadyLoad {
   async stop(): Promise<readonly [udp: LoadCount, tcp: LoadCount]> {
     for (const client of [...this.#udp, ...this.#tcp]) client.kill('SIGTERM')
     return [await count(this.#udp), await count(this.#tcp)]
-  }
-
-  close(): void {
-    rmSync(this.#folder, { recursive: true, force: true })
-  }
-
-  #program(name: (typeof PROGRAMS)[number]): string {
-    return join(this.#folder, name)
   }
 }
 

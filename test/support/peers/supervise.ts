@@ -1,23 +1,12 @@
 // A supervisor for tests (supervise.c): a notify socket, and an activator that keeps listening sockets while it starts the daemon behind
 // them again and again.
 
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compiled } from './compiled.ts'
 import { PROGRAM, type DaemonFolder } from '../nodes/daemon-process.ts'
 import { LabProcess } from '../labs/lab-process.ts'
 
-const SOURCE = fileURLToPath(new URL('../programs/supervise.c', import.meta.url))
-
 export class Supervise {
-  readonly folder = mkdtempSync(join(tmpdir(), 'namegate-supervise-'))
-  readonly program = join(this.folder, 'supervise')
-
-  constructor() {
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.program, SOURCE])
-  }
+  readonly program = compiled('supervise')
 
   /** A notify socket at a path or `@name`. Its output has one line for each notice. */
   async notify(name: string): Promise<LabProcess> {
@@ -41,9 +30,5 @@ export class Supervise {
   /** `namegate run` with more environment. */
   run(folder: DaemonFolder, env: Readonly<Record<string, string>>): LabProcess {
     return new LabProcess(PROGRAM, ['run', '--config', 'namegate.yaml'], { cwd: folder.path, env })
-  }
-
-  close(): void {
-    rmSync(this.folder, { recursive: true, force: true })
   }
 }

@@ -1,17 +1,12 @@
 // Compiles and runs test/support/programs/udp-stream.c: a steady stream of datagrams between two hosts of a lab. Some must arrive, the
 // others must not.
 
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { compiled } from './compiled.ts'
 import { objectIn } from '../nodes/command.ts'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
 
-const SOURCE = fileURLToPath(new URL('../programs/udp-stream.c', import.meta.url))
 /** Waits for datagrams on their way. */
 const PATIENCE_MS = 300
 
@@ -42,21 +37,17 @@ export interface StreamOptions {
 }
 
 export class UdpStream {
-  readonly #folder: string
   readonly #sender: LabProcess
   readonly #receiver: LabProcess
   readonly #began = performance.now()
 
-  private constructor(folder: string, sender: LabProcess, receiver: LabProcess) {
-    this.#folder = folder
+  private constructor(sender: LabProcess, receiver: LabProcess) {
     this.#sender = sender
     this.#receiver = receiver
   }
 
   static async start({ from, to, targets, rate, sockets }: StreamOptions): Promise<UdpStream> {
-    const folder = mkdtempSync(join(tmpdir(), 'namegate-stream-'))
-    const program = join(folder, 'udp-stream')
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
+    const program = compiled('udp-stream')
     const ports = [...new Set(targets.map(({ port }) => String(port)))]
     const receiver = to.start(program, ['receive', ...ports])
     await receiver.untilOutput(/^ready$/m)
@@ -65,7 +56,7 @@ export class UdpStream {
     })
     const sender = from.start(program, ['send', String(rate), String(sockets), ...words])
     await sender.untilOutput(/^ready$/m)
-    return new UdpStream(folder, sender, receiver)
+    return new UdpStream(sender, receiver)
   }
 
   /** Ends the stream, and returns its counts. */
@@ -74,7 +65,6 @@ export class UdpStream {
     await this.#sender.stop()
     await sleep(PATIENCE_MS)
     await this.#receiver.stop()
-    rmSync(this.#folder, { recursive: true, force: true })
     const [out, back] = [this.#sender, this.#receiver].map(({ stdout }) => resultIn(stdout))
     const sent = numberOf(out, 'sent')
     return {
