@@ -35,8 +35,10 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
   let lab: PodLab
   let folder = ''
 
-  before(() => {
+  before(async () => {
     lab = podLab({ pods: 1 })
+    // doctor waits for name servers that do not answer.
+    await lab.startNameServer({ names: {} })
     folder = mkdtempSync(join(tmpdir(), 'ng-abandoned-'))
   })
   after(async () => {
