@@ -553,6 +553,8 @@ export type PacketFlow = {
   readonly labels: readonly string[]
   /** The first few names by which the peer was known at that time. */
   readonly names: readonly string[]
+  /** A name of the peer that the endpoint asked, and that had expired at that time. Null if `names` is not empty, or if none is remembered. */
+  readonly expiredName: string | null
   /** `rule`: a deny rule, which no allow rule can outweigh. `default`: no rule allows the packet. Null for other reasons. */
   readonly deniedBy: 'rule' | 'default' | null
   /** Rules that denied the packet, or would have denied it without audit. If no rule allows it, the policies that turned default deny on. Empty when there is none. */

@@ -18,6 +18,7 @@ import { isKnownClass } from '../ipcache/derive.ts'
 import { DEFAULT_ORIGIN } from '../policy/compile/compile.ts'
 import type { Coverage, FlatAction } from '../policy/compile/flatten.ts'
 import { evaluate } from '../policy/compile/tiers.ts'
+import { askNameAgain } from '../policy/allow-text.ts'
 import { ASK_AGAIN, isDnsConnection } from '../policy/dns-connection.ts'
 import type { Policy } from '../policy/rule.ts'
 import { lineForPeer, wordForRule } from './allow-lists.ts'
@@ -74,6 +75,7 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
   const verdict = decision.verdict === 'audit' ? 'audit' : 'allow'
   const isByDefault = (denied || decision.byAudit) && decision.rules.length === 0
   const known = namesAt(core, question)
+  const expired = known.length === 0 ? expiredNameAt(core, asker, question) : undefined
   return {
     verdict: denied ? deniedVerdict(asker) : verdict,
     reason: reasonOf(shared, decision, question) + auditWords(asker, denied),
@@ -86,13 +88,17 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
       denied || decision.byAudit
         ? nearestAllow(
             { own: shared.compiled.policies, all: parts.all },
-            targetOf(core, asker, question, peer),
+            targetOf(core, asker, question, peer, expired),
           )
         : null,
-    add: isByDefault ? lineForPeer(shared.compiled.policies, question, peer, known) : null,
+    add:
+      isByDefault && expired === undefined
+        ? lineForPeer(shared.compiled.policies, question, peer, known)
+        : null,
     notes: [
       ...unselectedNote(shared),
       ...notesOf(question, judged, hardest, known),
+      ...(denied && expired !== undefined ? [askNameAgain(formatName(expired))] : []),
       ...(isByDefault ? remediesOf(question, peer) : []),
     ],
   }
@@ -138,11 +144,18 @@ function reasonOf(
   return `${what} is ${passes}: no policy turns default deny on and ${why}`
 }
 
-function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer): Target {
+function targetOf(
+  core: CoreState,
+  asker: Asker,
+  question: Connect,
+  peer: Peer,
+  expired: Uint8Array | undefined,
+): Target {
   const { name, protocol, port } = question
   return {
     labels: asker.labels,
     name: name === undefined ? undefined : wordsOf(name),
+    expired: expired === undefined ? undefined : wordsOf(expired),
     address: peer.address,
     isKnown: isKnownClass(peer.addressClass),
     protocol,
@@ -155,6 +168,16 @@ function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer):
 /** Returns the names that led to the address, if the question has no name. */
 function namesAt(core: CoreState, { name, address }: Connect): readonly string[] {
   return name === undefined && address !== undefined ? namesOf(core, address, LOOKED_AT_MAX) : []
+}
+
+/** Returns the name of the address, in wire form, that expired last for the endpoint, if the question has no name. */
+function expiredNameAt(
+  { expiry }: CoreState,
+  { id }: Asker,
+  { name, address }: Connect,
+): Uint8Array | undefined {
+  if (name !== undefined || address === undefined) return undefined
+  return expiry.expired.find(id, address.family, address.octets)
 }
 
 function notesOf(

@@ -23,6 +23,8 @@ export interface Target {
   readonly labels: readonly string[]
   /** Undefined if the question has no name. */
   readonly name: Words | undefined
+  /** The name of the address that expired last. Undefined if a name is known or none is remembered. */
+  readonly expired: Words | undefined
   readonly address: Prefix | undefined
   /** True for an address of the node, of a known endpoint or of a resource. */
   readonly isKnown: boolean
@@ -126,11 +128,15 @@ function peersOf({ peers, toPorts }: Rule, target: Target): Part {
 }
 
 function closeness(selector: PeerSelector, target: Target): Part {
-  const { name, address } = target
+  const { name, address, expired } = target
   if (selector.kind === 'fqdn') {
     const { text } = selector.pattern
     if (name === undefined) {
       const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
+      if (expired !== undefined) {
+        const lacks = `the answer of ${expired.text} with ${where} has expired`
+        return matches(selector.pattern, expired.wire) ? { near: 0.9, lacks } : FAR
+      }
       return { near: 0.5, lacks: `no name that ${text} matches is known to have led to ${where}` }
     }
     const lacks = `${text} does not match ${name.text}`

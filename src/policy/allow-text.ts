@@ -14,6 +14,11 @@ export interface Wanted {
   readonly protocol?: string
 }
 
+/** What to do about a refused address that had a name, as a sentence without a full stop. */
+export function askNameAgain(name: string): string {
+  return `the answer of ${name} with this address has expired: ask the name again`
+}
+
 /** Returns the line. Undefined if no line of an allow-list can allow this. */
 export function allowText({ host, port, protocol = '' }: Wanted): string | undefined {
   const isAddress = parseAddress(host) !== undefined

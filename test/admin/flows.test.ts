@@ -98,6 +98,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     identity: id,
     labels: ['cidr:198.18.0.0/16', 'reserved:world', 'reserved:world-ipv4'],
     names,
+    expiredName: null,
     deniedBy: 'rule',
     rules: [{ policy: 'policy-0', file: 'policy-0.yaml', line: 6 }],
   })
@@ -110,6 +111,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     identity: 9,
     labels: ['reserved:world-ipv4'],
     names: [],
+    expiredName: null,
     deniedBy: 'default',
     rules: [],
   })

@@ -60,6 +60,11 @@ const packet = shape({
   identity: whole,
   labels: texts.describe("Labels of the peer's identity"),
   names: texts.describe('The first few names by which the peer was known at that time'),
+  expiredName: text
+    .nullable()
+    .describe(
+      'A name of the peer that the endpoint asked, and that had expired at that time. Null if `names` is not empty, or if none is remembered',
+    ),
   deniedBy: z
     .enum(['rule', 'default'])
     .nullable()

@@ -35,9 +35,10 @@ export function linesForName(flow: DnsFlowShape): AllowLines | undefined {
   }
 }
 
-/** Lines that allow the packet. Undefined when a deny rule or no policy refused it, and for a packet to a DNS server. */
+/** Lines that allow the packet. Undefined when a deny rule or no policy refused it, for a packet to a DNS server, and for an address whose name has expired. */
 export function linesForPacket(flow: PacketFlowShape): AllowLines | undefined {
-  if (flow.deniedBy !== 'default' || isDnsConnection(flow.protocol, flow.port)) return undefined
+  if (flow.deniedBy !== 'default' || flow.expiredName !== null) return undefined
+  if (isDnsConnection(flow.protocol, flow.port)) return undefined
   const { port, rules } = flow
   const protocol = flow.protocol.toUpperCase()
   const hasPort = WITH_PORTS.includes(protocol) && port > 0

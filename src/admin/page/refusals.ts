@@ -1,6 +1,7 @@
 // Folds flows into the rows of refusals that the page shows: equal refusals are one row with a count. A row has the rules behind the
 // refusal, the line that would allow it, and the question for `explain`.
 
+import { askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN, isDnsConnection } from '../../policy/dns-connection.ts'
 import type {
   DnsFlowShape,
@@ -95,12 +96,17 @@ function packetRow(flow: PacketFlowShape, key: string, what: string): RefusalRow
     rules,
     isDenyRule: flow.deniedBy === 'rule',
     allow: linesForPacket(flow) ?? null,
-    remedy: flow.deniedBy === 'default' && isDnsConnection(protocol, port) ? ASK_AGAIN : null,
+    remedy: flow.deniedBy === 'default' ? remedyOf(flow) : null,
     question:
       endpoint === null || !hasPort
         ? null
         : { endpoint, address: peer, port: `${port}/${protocol.toUpperCase()}` },
   }
+}
+
+function remedyOf({ expiredName, protocol, port }: PacketFlowShape): string | null {
+  if (expiredName !== null) return askNameAgain(expiredName)
+  return isDnsConnection(protocol, port) ? ASK_AGAIN : null
 }
 
 function common({ time, verdict, kind, endpoint }: FlowShape, key: string, what: string) {

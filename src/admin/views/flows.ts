@@ -106,6 +106,7 @@ function packetDetails({ core }: AdminState, flow: FlowDetails) {
     identity: flow.identity,
     labels: labelsOf(core, flow.identity),
     names: flow.names,
+    expiredName: flow.name ?? null,
     deniedBy: deniedBy(core, flow),
     rules: core.origins.places(flow.rule),
     reason: flow.reason,

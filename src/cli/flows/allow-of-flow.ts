@@ -28,8 +28,13 @@ export function isDnsDrop({ kind, protocol, port, deniedBy }: FlowFields): boole
   return isPacket && deniedBy === 'default' && isDnsConnection(textOf(protocol), numberOf(port))
 }
 
+/** True for a packet to an address whose name has expired. The name is to be asked again. */
+export function hasExpired({ expiredName }: FlowFields): boolean {
+  return typeof expiredName === 'string'
+}
+
 function allowOfPacket(flow: FlowFields): string | undefined {
-  if (flow.deniedBy !== 'default' || isDnsDrop(flow)) return undefined
+  if (flow.deniedBy !== 'default' || isDnsDrop(flow) || hasExpired(flow)) return undefined
   const [name] = listOf(flow.names).map(textOf)
   if (name === undefined && !isWorldPeer(listOf(flow.labels).map(textOf))) return undefined
   const protocol = textOf(flow.protocol)

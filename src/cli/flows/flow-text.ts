@@ -5,10 +5,11 @@ import type { FlowRule } from '../../client/api-types.ts'
 import { parseProtocol, PORT_PROTOCOLS } from '../../core/protocol.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
+import { askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { PLAIN, type Look, type Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
-import { allowOfFlow, isDnsDrop } from './allow-of-flow.ts'
+import { allowOfFlow, hasExpired, isDnsDrop } from './allow-of-flow.ts'
 import type { FlowFields } from './flow-fields.ts'
 
 export interface FlowLook {
@@ -82,7 +83,8 @@ function packetDetails(flow: FlowFields): string {
   const to = hasPorts(flow) ? `${host}:${textOf(flow.port)}` : peer
   const what = flow.kind === 'drop' ? 'dropped' : 'would be dropped'
   const names = listOf(flow.names).map(textOf)
-  const named = names.length === 0 ? '' : ` (${names.join(', ')})`
+  const known = hasExpired(flow) ? [askNameAgain(textOf(flow.expiredName))] : names
+  const named = known.length === 0 ? '' : ` (${known.join(', ')})`
   const who = `identity ${textOf(flow.identity)} [${textOf(flow.labels)}]`
   return `${textOf(flow.protocol)} ${to}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
 }

@@ -5,7 +5,7 @@
 import type { FlowRule } from '../../client/api-types.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
-import { allowOfFlow, isDnsDrop } from '../flows/allow-of-flow.ts'
+import { allowOfFlow, hasExpired, isDnsDrop } from '../flows/allow-of-flow.ts'
 import type { FlowFields } from '../flows/flow-fields.ts'
 import { cleanCell } from '../table.ts'
 import { addLine, type WatchedList } from './watched-list.ts'
@@ -107,7 +107,8 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
   const host = peer.includes(':') ? `[${peer}]` : peer
   const hasPort = protocol === 'tcp' || protocol === 'udp'
   const place = hasPort ? `${host}:${textOf(flow.port)}/${protocol}` : `${host} ${protocol}`
-  const [name] = listOf(flow.names).map(textOf)
+  const isExpired = hasExpired(flow)
+  const [name] = (isExpired ? [flow.expiredName] : listOf(flow.names)).map(textOf)
   const what = name === undefined ? place : `${place} (${name})`
   if (flow.deniedBy === 'rule') {
     return {
@@ -116,6 +117,7 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
       remedy: 'no allow rule outweighs a deny rule',
     }
   }
+  if (isExpired) return { what, why: 'its answer has expired', remedy: 'ask the name again' }
   if (isDnsDrop(flow)) {
     return { what, why: 'the packet reached no listener of namegate', remedy: ASK_AGAIN }
   }

@@ -121,5 +121,7 @@ export interface PacketFlow {
   readonly identity: number
   readonly rule: number
   readonly names: readonly string[]
+  /** A name of the peer that had expired, in wire form. Undefined if `names` is not empty, or if no such name is remembered. */
+  readonly expiredName?: Uint8Array | undefined
   readonly reason: string
 }

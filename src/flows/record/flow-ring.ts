@@ -84,7 +84,9 @@ export class FlowRing {
     const at = this.#begin(time, kind, flow.endpoint, flow.family)
     this.#peers.set(flow.peer.subarray(0, 16), at * 16)
     this.#outcomes[at] = 0
-    this.#asked.clear(at)
+    const { expiredName } = flow
+    if (expiredName === undefined) this.#asked.clear(at)
+    else this.#asked.put(at, expiredName, 0, expiredName.length)
     this.#protocols[at] = flow.protocol
     this.#ports[at] = flow.port
     this.#identities[at] = flow.identity

@@ -1,7 +1,7 @@
 // Makes the flow of a packet that was dropped, or would have been dropped without audit. The flow names the policies that denied the
 // packet. These are the policies of the entry in the datapath that decided. If no entry decided, they are the policies that turned default
 // deny on. The flow also has the names by which the peer was known when the packet's connection began. A name that was resolved later
-// cannot be the reason for the connection. Each event costs one look at the peer's names, at most a thousand times a second.
+// cannot be the reason for the connection. Without such a name, the flow has the name that expired last, if the peer had one. Each event costs one look at the peer's names, at most a thousand times a second.
 
 import { endpointId } from '../../core/ids.ts'
 import { widthOf } from '../../core/ip.ts'
@@ -25,13 +25,17 @@ export function packetFlowOf(parts: PacketFlowParts, event: DatapathEvent): Pack
   const address = { family, octets: peer, length: widthOf(family) }
   const byPolicy = reason === 'policy' || reason === 'fragment'
   const isWhole = reason !== 'malformed'
+  const { core, flowBegins } = parts
+  const names = isWhole
+    ? namesOf(core, address, NAMES_MAX, event.endpoint, flowBegins.of(event))
+    : []
+  const isNameless = isWhole && names.length === 0
   return {
     ...event,
     kind: verdict === 'audit' ? 'audit' : 'drop',
     rule: event.rule === 0 && byPolicy ? defaultDeny(parts, event.endpoint) : event.rule,
-    names: isWhole
-      ? namesOf(parts.core, address, NAMES_MAX, event.endpoint, parts.flowBegins.of(event))
-      : [],
+    names,
+    expiredName: isNameless ? core.expiry.expired.find(event.endpoint, family, peer) : undefined,
   }
 }
 

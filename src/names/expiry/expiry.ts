@@ -8,6 +8,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Datapath } from '../../datapath/datapath.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
 import { ConnectionLooks } from './connection-looks.ts'
+import { ExpiredNames } from './expired-names.ts'
 import type { NameCache } from '../name-cache.ts'
 
 /** Expiry waits this many seconds before the next look at the connections, if no due entries need an earlier one. */
@@ -18,7 +19,10 @@ const ASIDE_MAX = 65_536
 const ENTRIES_PER_LOOK = 32
 
 export class Expiry {
+  /** The entries that expired last. */
+  readonly expired = new ExpiredNames()
   readonly #names: NameCache
+  readonly #ipcache: IpCache
   readonly #clock: Clock
   readonly #looks: ConnectionLooks
   /** Rows of the entries that were set aside. */
@@ -45,6 +49,7 @@ export class Expiry {
     readonly clock: Clock
   }) {
     this.#names = options.names
+    this.#ipcache = options.ipcache
     this.#clock = options.clock
     this.#looks = new ConnectionLooks({
       ...options,
@@ -164,6 +169,7 @@ export class Expiry {
       wheel.place(entry, now + LOOK_SECONDS)
     } else {
       this.#forgotten++
+      this.expired.add(this.#names, this.#ipcache.prefixes, entry)
       this.#names.forget(entry)
     }
   }

@@ -38,6 +38,7 @@ const PACKET: PacketFlowShape = {
   identity: 2,
   labels: ['world-ipv4'],
   names: [],
+  expiredName: null,
   deniedBy: 'default',
   rules: [POLICY_RULE],
   reason: 'policy',
