@@ -67,7 +67,7 @@ test('A command without any configuration asks the only daemon that runs', { ski
 })
 
 test(
-  'A command says so when it asks another daemon than the configuration names',
+  'A command reports that it asks another daemon than the configuration names',
   { skip },
   async () => {
     const running = await listen('b.sock')

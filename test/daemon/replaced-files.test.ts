@@ -29,7 +29,7 @@ const places: readonly (readonly [
     'a link without a target',
     (path) => symlinkSync('/nowhere/at/all', path),
     /^cannot read: ENOENT/,
-    'what it should lead to may come back',
+    'its target can return',
   ],
   [
     'a link to itself',

@@ -182,7 +182,7 @@ test('Committer counts an address in force as pending while its endpoint is not 
   slow.refuse = ({ section }) => section === 'endpoint'
   slow.end()
   learn(node, 'c.x', '192.0.2.3')
-  assert.equal(committer.isPending(row, id), false, 'refused: nobody waits for it')
+  assert.equal(committer.isPending(row, id), false, 'refused: no commit has it')
   slow.refuse = () => false
   finish(node, slow)
 })

@@ -122,7 +122,7 @@ describe('Channel', { skip }, () => {
       assert.ok(Buffer.from(messages[0]?.octets ?? []).equals(long))
       for (const fd of messages[0]?.descriptors ?? []) posix.closeFd(fd)
       near.close()
-      await until('the end is told', () => ends.length > 0)
+      await until('the end is reported', () => ends.length > 0)
       assert.deepEqual(ends, ['it ended'])
     } finally {
       near.close()

@@ -92,7 +92,7 @@ const ROWS: readonly Row[] = [
     holds: [true, false],
   },
   {
-    reason: 'a policy that comes back stays in force, during a hold and before',
+    reason: 'a policy that returns stays in force, during a hold and before',
     policies: 10,
     steps: [
       [0, ['remove', 'a'], 0],

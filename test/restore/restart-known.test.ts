@@ -160,7 +160,7 @@ test('Without records, addresses keep their entries for the grace, and no number
   next.learn(next.endpoint('a').id, 'two.x', ['198.51.100.2'])
   assert.notEqual(next.identityOf('198.51.100.2'), number)
   next.takeOver('done')
-  assert.deepEqual([...seen], ['allow', 'deny'], 'nobody asked again')
+  assert.deepEqual([...seen], ['allow', 'deny'], 'denied without a new question')
   assert.equal(next.verdict('a', '198.51.100.2'), 'allow')
   assert.deepEqual(next.differences(), [])
 })

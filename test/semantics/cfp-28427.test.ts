@@ -1,5 +1,5 @@
-// CFP-28427 "ToFQDN policy performance improvements", every example and every paragraph headed "Question", by heading;
-// `fqdn:` is our source where the text says `dns:` in some places.
+// CFP-28427 "ToFQDN policy performance improvements": every example and every paragraph headed "Question", by heading. `fqdn:` is our
+// source where the text has `dns:` in some places.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ function cidr(...prefixes: readonly string[]): string {
   return `egress: [ { toCIDR: [ ${prefixes.map((text) => `"${text}"`).join(', ')} ] } ]`
 }
 
-/** Label texts without those that every address of the world has. */
+/** The labels of a prefix without those that every address of the world has. */
 function own(node: Node, prefix: string): readonly string[] {
   return node.labelsOf(prefix).filter((label) => !label.startsWith('reserved:world'))
 }
@@ -218,12 +218,12 @@ for (const { family, ip, wide, half, inHalf, inWide } of FAMILIES) {
     teach(node, 'cilium.io', ip(4))
     assert.deepEqual(own(node, ip(4)), ['fqdn:*.com', 'fqdn:*.io'])
     node.setPolicies(policies.slice(0, 1))
-    assert.deepEqual(own(node, ip(4)), ['fqdn:*.com'], 'all selectors of cilium.io are gone')
+    assert.deepEqual(own(node, ip(4)), ['fqdn:*.com'], 'all selectors of cilium.io are removed')
     node.setPolicies(policies)
     assert.deepEqual(
       own(node, ip(4)),
       ['fqdn:*.com', 'fqdn:*.io'],
-      'a selector that comes finds known pairs',
+      'a new selector finds known pairs',
     )
   })
 
@@ -252,7 +252,7 @@ for (const { family, ip, wide, half, inHalf, inWide } of FAMILIES) {
     for (const { id } of next.core.allocator.views()) assert.ok(!carried.has(id), `${id} is fresh`)
     next.learn(next.endpoint('a').id, 'one.one.one.one', [ip(1)])
     assert.deepEqual(own(next, ip(1)), ['fqdn:*'])
-    assert.equal(next.verdict('a', ip(1)), 'allow', 'its labels are not the same, its verdict is')
+    assert.equal(next.verdict('a', ip(1)), 'allow', 'its labels differ, its verdict is the same')
   })
 
   test(`"Key question: Circuit breakers?", ${family}: a large name takes one identity, and hostile combinations stop at the bound`, () => {
@@ -273,7 +273,7 @@ for (const { family, ip, wide, half, inHalf, inWide } of FAMILIES) {
     assert.equal(allocator.dynamicInUse, 20)
     assert.ok(allocator.fallbacks > 0)
     teach(node, 's3.big', ip(251))
-    assert.equal(node.verdict('a', ip(251)), 'allow', 'the large name is not touched by it')
+    assert.equal(node.verdict('a', ip(251)), 'allow', 'the large name is not affected')
     assert.deepEqual(node.differences(), [])
   })
 }

@@ -1,4 +1,4 @@
-// Examples of Cilium's documentation over the memory datapath; test/kernel has them over the kernel's.
+// Examples of Cilium's documentation over the memory datapath. test/kernel has them over the kernel.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { EXAMPLES } from './cilium-examples.ts'
 
 exampleSuite(memoryMaker)
 
-test('at least 25 examples, with something allowed and something denied in nearly all', () => {
+test('at least 25 examples, nearly all with an allowed and a denied row', () => {
   assert.ok(EXAMPLES.length >= 25)
   const both = EXAMPLES.filter(({ allowed, denied, mayAsk = [] }) => {
     return allowed.length + mayAsk.length > 0 && denied.length > 0

@@ -1,6 +1,6 @@
-// Examples of Cilium's documentation about egress (policy language, layers 3, 4 and 7, deny policies, DNS-based policies,
-// Kubernetes constructs), written anew: what each title is about, a policy, and packets or questions with the verdict
-// that the text states. `from` is the endpoint that sends.
+// Examples of Cilium's documentation about egress (policy language, layers 3, 4 and 7, deny policies, DNS-based policies, Kubernetes
+// constructs), rewritten. Each has a title, a policy, and packets or questions with the verdict of the text. `from` is the endpoint that
+// sends.
 
 import { ccnp, cnp, knp, type Example } from './example.ts'
 
@@ -24,14 +24,14 @@ export const EXAMPLES: readonly Example[] = [
     denied: ['other-back 80/6', '203.0.113.1 80/6', 'host 80/6'],
   },
   {
-    title: 'Layer 3: an empty rule section puts into default deny',
+    title: 'Layer 3: an empty rule section turns default deny on',
     policies: cnp(`${FRONT}egress: [{}]`),
     from: 'front',
     allowed: [],
     denied: ['back 80/6', '203.0.113.1 80/6', 'host 80/6'],
   },
   {
-    title: 'Layer 3: whoever no policy selects is not in default deny',
+    title: 'Layer 3: an endpoint that no policy selects is not in default deny',
     policies: cnp(`${FRONT}egress: [{}]`),
     from: 'db',
     allowed: ['back 80/6', '203.0.113.1 80/6'],
@@ -75,7 +75,7 @@ export const EXAMPLES: readonly Example[] = [
     denied: ['198.51.100.8 1/6', '100.96.0.1 1/6', '100.111.255.255 1/6'],
   },
   {
-    title: 'Layer 3: CIDR rules are not about endpoints that the cluster manages',
+    title: 'Layer 3: CIDR rules do not select endpoints of the cluster',
     policies: cnp(`${FRONT}egress: [{ toCIDR: [0.0.0.0/0] }]`),
     from: 'front',
     allowed: ['203.0.113.1 80/6'],
@@ -97,7 +97,7 @@ export const EXAMPLES: readonly Example[] = [
     mayAsk: ['site.example', 'other.example'],
   },
   {
-    title: 'Layer 3: DNS based, a star is never about a dot',
+    title: 'Layer 3: DNS based, a star matches no dot',
     policies: cnp(`${FRONT}egress: [{ toFQDNs: [{ matchPattern: "*.site.example" }] }]`),
     from: 'front',
     learned: { 'a.site.example': ['203.0.113.20'], 'a.b.site.example': ['203.0.113.21'] },
@@ -113,7 +113,7 @@ export const EXAMPLES: readonly Example[] = [
     denied: ['203.0.113.23 443/6'],
   },
   {
-    title: 'Layer 7: DNS, which names may be asked',
+    title: 'Layer 7: DNS, the names that can be asked',
     policies: cnp(
       `${FRONT}egress: [{ toPorts: [{ ports: [{ port: "53", protocol: ANY }], rules: { dns: [{ matchName: site.example }, { matchPattern: "*.cdn.example" }] } }] }]`,
     ),
@@ -134,7 +134,7 @@ export const EXAMPLES: readonly Example[] = [
     denied: ['203.0.113.30 80/6', '203.0.113.30 443/17'],
   },
   {
-    title: 'Layer 4: one port of a protocol, whoever the peer is',
+    title: 'Layer 4: one port of a protocol, at any peer',
     policies: cnp(`${FRONT}egress: [{ toPorts: [{ ports: [{ port: "80", protocol: TCP }] }] }]`),
     from: 'front',
     allowed: ['back 80/6', '203.0.113.1 80/6', 'host 80/6'],

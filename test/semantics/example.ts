@@ -1,4 +1,4 @@
-// One example of a policy with what it means, and short ways to write policies for them.
+// One example of a policy with its meaning, and short ways to write policies for them.
 
 export interface Example {
   readonly title: string
@@ -14,13 +14,13 @@ export interface Example {
   readonly mayNotAsk?: readonly string[]
 }
 
-/** A CiliumNetworkPolicy of a spec. */
+/** A CiliumNetworkPolicy with this spec. */
 export function cnp(spec: string, namespace = 'default'): string {
   const head = `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, namespace: ${namespace} }\n`
   return `${head}spec:\n${indented(spec)}`
 }
 
-/** The same, clusterwide. */
+/** The same for the whole cluster. */
 export function ccnp(spec: string): string {
   const head =
     'apiVersion: cilium.io/v2\nkind: CiliumClusterwideNetworkPolicy\nmetadata: { name: p }\n'

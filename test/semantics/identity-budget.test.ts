@@ -1,5 +1,5 @@
-// docs/spec/semantics 3, "Static and dynamic" and "At the bound", under attack: an endpoint that makes as many label sets as it can leaves
-// everyone else's names and policies alone.
+// docs/spec/semantics 3, "Static and dynamic" and "At the bound", under attack. An endpoint makes as many label sets as it can, and the
+// names and policies of other endpoints are not affected.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ function mkNode(...specs: readonly string[]): Node {
   return node
 }
 
-/** The other endpoint's policy is edited and its names get all their labels. */
+/** Edits the other endpoint's policy, and checks that its names get all their labels. */
 function assertOthersUnharmed(node: Node, ...specs: readonly string[]): void {
   const own = `
 endpointSelector: { matchLabels: { app: other } }
@@ -48,7 +48,7 @@ egress: [ { toFQDNs: [ { matchPattern: "*.shop" }, { matchName: pay.shop } ] }, 
   assert.deepEqual(node.differences(), [])
 }
 
-test('20 overlapping selectors and names of its choice cost an attacker its own budget, and nobody else theirs', () => {
+test("20 overlapping selectors and names of its choice cost an attacker its own budget, and no other endpoint's", () => {
   const patterns = LETTERS.map((letter) => `{ matchPattern: "**${letter}**.evil" }`).join(', ')
   const attack = `
 endpointSelector: { matchLabels: { app: attacker } }
@@ -63,12 +63,12 @@ egress: [ { toFQDNs: [ ${patterns.replaceAll('**', '*')} ] } ]`
     assert.ok(policyMaps.dynamicSizeOf(id) <= 16_384 / 4)
   }
   assert.equal(allocator.budget.usedBy(id), PER_ENDPOINT)
-  assert.ok(ipcache.degraded.size > 500, `${ipcache.degraded.size} prefixes make do with less`)
+  assert.ok(ipcache.degraded.size > 500, `${ipcache.degraded.size} prefixes have fewer labels`)
   assert.deepEqual([...ipcache.degraded.byEndpoint().keys()], [Number(id)])
   assertOthersUnharmed(node, attack)
 })
 
-test('One wildcard over 2,000 selected /24 and 2,000 resources costs an attacker its own budget, and nobody else theirs', () => {
+test("One wildcard over 2,000 selected /24 and 2,000 resources costs an attacker its own budget, and no other endpoint's", () => {
   const cidrs = Array.from({ length: 2000 }, (_, i) => `100.${64 + (i >> 8)}.${i & 255}.0/24`)
   const attack = `
 endpointSelector: { matchLabels: { app: attacker } }
@@ -94,7 +94,7 @@ egressDeny: [ { toCIDR: [ ${cidrs.join(', ')} ] } ]`
   assertOthersUnharmed(node, attack)
 })
 
-test('What made do with less gets its labels when numbers free up', () => {
+test('Degraded prefixes get their labels when numbers are free again', () => {
   const node = mkNode(`
 egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] }, { toCIDR: [ ${Array.from({ length: 100 }, (_, i) => `198.18.${i}.0/24`).join(', ')} ] } ]`)
   const { id } = node.endpoint('attacker')
@@ -111,7 +111,7 @@ egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] }, { toCIDR: [ ${Array.from({ l
   assert.deepEqual(node.differences(), [])
 })
 
-test('Identities that answers made have at most a quarter of a policy map, and denies hold beyond it', () => {
+test('Identities of answers have at most a quarter of a policy map, and denies hold beyond it', () => {
   const cidrs = Array.from({ length: 40 }, (_, i) => `198.18.${i}.0/24`)
   const node = new Node({ policyEntries: 120, dynamicIdentities: 4096 })
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1'])])

@@ -1,5 +1,5 @@
-// docs/spec/semantics 1, names and patterns: every row of its table, through the index that decides in production, through the
-// selector that labels answers, and through DNS rules.
+// docs/spec/semantics 1, names and patterns: every row of its table, through the production index, through the selector that labels
+// answers, and through DNS rules.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -81,7 +81,7 @@ for (const { field, pattern, yes, no } of ROWS) {
   })
 }
 
-test('A name is compared on labels: a dot inside a label is no border between labels', () => {
+test('A name is compared by labels: a dot inside a label separates no labels', () => {
   const node = new Node({ pairs: 64 })
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1'])])
   node.setPolicies(
@@ -92,7 +92,7 @@ test('A name is compared on labels: a dot inside a label is no border between la
   assert.deepEqual(wireOf('A.io'), wireOf('a.io.'), 'case and final dot do not count')
 })
 
-test('Pattern grammar: what may stand in a pattern and in a name', () => {
+test('Pattern grammar: texts that are patterns and names, and texts that are not', () => {
   const rows: readonly (readonly [text: string, canonical: string | undefined, reason: string])[] =
     [
       [' A.IO. ', 'a.io', 'trimmed, lower case, no final dot'],

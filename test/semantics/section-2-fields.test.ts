@@ -1,4 +1,4 @@
-// docs/spec/semantics 2: every row of the table of fields, by what the datapath says about packets.
+// docs/spec/semantics 2: every row of the table of fields, by the datapath's verdicts about packets.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// docs/spec/semantics 2 and 3: what labels of endpoints and resources mean in policies, and the keys of the config about that.
+// docs/spec/semantics 2 and 3: the meaning of labels of endpoints and resources in policies, and the config keys for it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -72,7 +72,7 @@ test('policies.cidr-matches-endpoints makes CIDR rules select endpoints, resourc
   assert.deepEqual(
     [host.identity, host.addressClass, host.selectedBy.map(({ text }) => text)],
     [node.identityOf(NODE), 1, ['192.0.2.0/24']],
-    'explain sees the same',
+    'explain decides the same',
   )
   assert.deepEqual(node.differences(), [])
 })
@@ -87,16 +87,16 @@ test('endpoints.identity-labels leaves copies one identity, and policy sees no o
   assert.equal(verdicts(node, '10.200.0.2'), 'deny')
 })
 
-test('IdentityLabels keeps and leaves out by the longest entry that fits', () => {
+test('IdentityLabels keeps and leaves out by the longest entry that matches', () => {
   const labels = ['k8s:app=a', 'k8s:team.x=1', 'own:team.y=2', 'k8s:io.kubernetes.pod.namespace=n']
   const rows: readonly (readonly [
     entries: readonly string[],
     kept: readonly number[],
     why: string,
   ])[] = [
-    [[], [0, 1, 2, 3], 'none leaves all'],
-    [['!app'], [1, 2, 3], 'what is left out'],
-    [['app'], [0, 3], 'what is kept, and the namespace'],
+    [[], [0, 1, 2, 3], 'no entry keeps all'],
+    [['!app'], [1, 2, 3], 'a label that is left out'],
+    [['app'], [0, 3], 'a label that is kept, and the namespace'],
     [['team.*', '!team.y'], [1, 3], 'the longer one decides'],
     [['k8s:team.*'], [1, 3], 'of one source only'],
     [['!io.kubernetes.pod.namespace'], [0, 1, 2, 3], 'the namespace stays'],
@@ -110,7 +110,7 @@ test('IdentityLabels keeps and leaves out by the longest entry that fits', () =>
   }
 })
 
-test('IdentityLabels gives the label of the cluster to endpoints that name none, whatever labels count', () => {
+test('IdentityLabels gives endpoints without a cluster the label of the cluster, whatever labels count', () => {
   const key = 'k8s:io.cilium.k8s.policy.cluster'
   const rows: readonly (readonly [entries: string[], labels: string[], seen: string[]])[] = [
     [[], [], [`${key}=blue`]],
@@ -136,7 +136,7 @@ test('IdentityLabels gives the label of the cluster to endpoints that name none,
   assert.equal(new IdentityLabels([], 'blue').of(complete), complete)
 })
 
-test('PortResolver gives named ports their numbers: none when they differ, all of them to deny', () => {
+test('PortResolver resolves named ports: none if they differ, all of them to deny', () => {
   const port = (name: string, number: number) => ({ name, protocol: 6, port: number })
   const names = portNamesOf([[port('web', 80)], [port('web', 8080), port('db', 5432)]])
   const rule = (key: string, name: string) =>
@@ -176,11 +176,11 @@ test('policies.ingress: ignore loads the egress half and marks the policy', () =
   assert.deepEqual(
     only.policies.map(({ defaultDeny }) => defaultDeny),
     [false],
-    'nothing is said of egress',
+    'egress is not mentioned',
   )
 })
 
-test('policies.unsupported-fields: warn tells each field and keeps the rest of the policy', () => {
+test('policies.unsupported-fields: warn reports each field and keeps the rest of the policy', () => {
   const text = `${HEAD}spec:\n  endpointSelector: {}\n  egress:\n    - toServices: [{}]\n    - toEntities: [host]\n    - toPorts: [{ ports: [{ port: 80 }], rules: { http: [{}] } }]\n`
   const { policies, warnings } = loadPolicies(text, 'f', { unsupportedFields: 'warn' })
   assert.deepEqual(

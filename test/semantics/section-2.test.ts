@@ -1,5 +1,4 @@
-// docs/spec/semantics 2, policy: every bullet that is built, by what the datapath says about packets and the proxy about
-// questions.
+// docs/spec/semantics 2, policy: every implemented bullet, by the datapath's verdicts about packets and the proxy's about questions.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -115,7 +114,7 @@ test('Rules are a union and order never matters; equal entries collapse into one
   )
 })
 
-test('A peer field that is present and empty selects nothing; toPorts without peers means any peer; {} makes default deny', () => {
+test('A present and empty peer field selects nothing; toPorts without peers means any peer; {} makes default deny', () => {
   check(mkNode(['egress: [ { toCIDR: [] }, { toFQDNs: [] }, { toEntities: [] } ]']), classes())
   check(
     mkNode(['egress: [ { toPorts: [ { ports: [ { port: "443", protocol: TCP } ] } ] } ]']),
@@ -124,7 +123,7 @@ test('A peer field that is present and empty selects nothing; toPorts without pe
   check(mkNode(['egress: [ {} ]']), classes())
 })
 
-test('DNS: rules.dns decides who may ask what; an endpoint without may ask anything', () => {
+test('DNS: rules.dns decides which names an endpoint can ask; an endpoint without it can ask any name', () => {
   const node = mkNode([
     'endpointSelector: { matchLabels: { app: a } }\negress: [ { toPorts: [ { ports: [ { port: "53", protocol: ANY } ], rules: { dns: [ { matchPattern: "*.x" } ] } } ] } ]',
   ])
@@ -137,7 +136,7 @@ test('DNS: rules.dns decides who may ask what; an endpoint without may ask anyth
   assert.equal(node.mayAsk('a', 'y'), true)
 })
 
-test('Answers are observed before any selector names them: a selector added later applies to names already resolved', () => {
+test('Answers are observed before a selector matches them: a selector added later applies to known names', () => {
   const node = mkNode([])
   node.learn(node.endpoint('a').id, 'a.x', ['203.0.113.1', '2001:db8::1'])
   node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchName: a.x } ] } ]'))
@@ -148,7 +147,7 @@ test('Answers are observed before any selector names them: a selector added late
   ])
 })
 
-test('Endpoint audit is handed to the datapath with the endpoint, and switched at run time', () => {
+test('The datapath gets endpoint audit with the endpoint, and switches it at run time', () => {
   const node = mkNode(['egress: [ {} ]'])
   const isAudited = () => node.recorder.endpoints.get(node.endpoint('a').id)?.audit
   assert.equal(isAudited(), false)
@@ -157,7 +156,7 @@ test('Endpoint audit is handed to the datapath with the endpoint, and switched a
   assert.equal(isAudited(), true)
 })
 
-test('A changed policy is in force when the transition says so: the realized revision follows the desired one', () => {
+test('A changed policy is in force when the transition reports it: the realized revision follows the desired one', () => {
   const node = mkNode(['egress: [ {} ]'])
   node.policies.setPolicies(
     mkPolicies('egress: [ { toEntities: [ world ] } ]'),
@@ -171,7 +170,7 @@ test('A changed policy is in force when the transition says so: the realized rev
   check(node, [['203.0.113.1', 'allow']])
 })
 
-test('A new answer is always labelled by the new selectors, and its name may be asked once its rules are in force', () => {
+test('A new answer always has the labels of the new selectors, and its name can be asked when its rules are in force', () => {
   const node = mkNode(['egress: [ {} ]'])
   node.policies.setPolicies(
     mkPolicies('egress: [ { toFQDNs: [ { matchName: a.x } ] } ]'),

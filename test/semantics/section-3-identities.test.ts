@@ -1,5 +1,5 @@
-// docs/spec/semantics 3, what is said about numbers: pre-allocation, static and dynamic identities, what happens at the bound,
-// and the write counts that follow (invariants 3 and 8).
+// docs/spec/semantics 3, the sentences about numbers: pre-allocation, static and dynamic identities, the bound, and the write counts that
+// follow (invariants 3 and 8).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -79,7 +79,7 @@ test('Equal input changes nothing: no revision, no write, for answers, policies 
   node.setPolicies(node.policies.policies)
   assert.equal(node.policies.revision, policyRevision, 'the same policies')
   node.setPolicies(mkPolicies(OVERLAP))
-  assert.equal(node.recorder.takeWrites().commits, 0, 'a file read again with nothing changed')
+  assert.equal(node.recorder.takeWrites().commits, 0, 'an unchanged file was read again')
   assert.equal(node.core.committer.revision, revision)
 })
 
@@ -103,7 +103,7 @@ test('Pre-allocation holds for a matchName the union of all selectors that match
   assert.deepEqual(sets(), [...forFamily(4), ...forFamily(6)].sort())
 })
 
-test('Pre-allocation takes along what selected prefixes of length 0 to 8 pass down, and no longer ones', () => {
+test('Pre-allocation includes the labels that selected prefixes of length 0 to 8 pass down, and no longer ones', () => {
   const node = mkNode(
     'egress: [ { toFQDNs: [ { matchName: a.x } ] }, { toCIDR: [ 10.0.0.0/8, 192.0.0.0/9 ] } ]',
   )
@@ -115,7 +115,7 @@ test('Pre-allocation takes along what selected prefixes of length 0 to 8 pass do
   assert.deepEqual(node.differences(), [])
 })
 
-test("Pre-allocation does not think of an endpoint's wide prefix as part of the world", () => {
+test("Pre-allocation does not count an endpoint's wide prefix as part of the world", () => {
   const node = new Node()
   node.setEndpoints([
     mkEndpoint('a', ['10.200.0.1']),
@@ -126,7 +126,7 @@ test("Pre-allocation does not think of an endpoint's wide prefix as part of the 
   assert.equal(sets.length, 1)
 })
 
-test('Pre-allocation stops at half of limits.static-identities; the rest comes with the first answer, in the same commit', () => {
+test('Pre-allocation stops at half of limits.static-identities; the first answer adds the rest, in the same commit', () => {
   const node = mkNode('egress: [ { toFQDNs: [ { matchName: a.x }, { matchName: b.x } ] } ]', {
     staticIdentities: 2,
   })
@@ -137,7 +137,7 @@ test('Pre-allocation stops at half of limits.static-identities; the rest comes w
   assert.equal(node.verdict('a', '2001:db8::1'), 'allow')
 })
 
-test('A pre-allocated identity enters a policy map only while that map is under half; the answer that needs it brings it in', () => {
+test('A pre-allocated identity enters a policy map only while the map is under half; an answer that needs it adds it', () => {
   const policy =
     'egress: [ { toFQDNs: [ { matchName: a.x }, { matchName: b.x }, { matchName: c.x } ] } ]'
   const node = new Node({ policyEntries: 4 })
@@ -152,7 +152,7 @@ test('A pre-allocated identity enters a policy map only while that map is under 
   assert.deepEqual(node.differences(), [])
 })
 
-test('At the bound of dynamic identities a set falls back to fewer fqdn labels, is counted, and heals when numbers free up', () => {
+test('At the bound of dynamic identities a set falls back to fewer fqdn labels, is counted, and gets its labels when numbers are free', () => {
   const node = mkNode(
     'egress: [ { toFQDNs: [ { matchPattern: "*.x" }, { matchPattern: "a*.x" }, { matchPattern: "*a.x" } ] } ]',
     {
@@ -184,7 +184,7 @@ test('At the bound of dynamic identities a set falls back to fewer fqdn labels, 
   assert.deepEqual(node.differences(), [])
 })
 
-test('A name under one selector uses a pre-allocated set and cannot trip the bound', () => {
+test('A name under one selector uses a pre-allocated set and cannot reach the bound', () => {
   const node = mkNode('egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]', {
     dynamicIdentities: 0,
   })

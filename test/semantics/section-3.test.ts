@@ -229,7 +229,7 @@ test('Addresses of the node have identity 1, and those of no prefix that of the 
   })
 })
 
-test('Same key from two owners of one prefix: the earlier kind, then the smaller owner text wins, and it is counted', () => {
+test('The same key from two owners of one prefix: the earlier kind, then the smaller owner text wins, and it is counted', () => {
   const node = mkNode()
   node.setEndpoints([
     mkEndpoint('a', ['10.200.0.1']),

@@ -21,7 +21,7 @@ const NAME_ROWS: readonly DoctorRow[] = [
     remedy: /nameserver/,
   },
   {
-    why: 'the server is namegate, so every query comes back',
+    why: 'the server is namegate, so every query returns to it',
     check: checkResolvConf,
     files: { '/etc/resolv.conf': 'nameserver 127.0.0.1\n' },
     config: OWN_53,

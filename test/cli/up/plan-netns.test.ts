@@ -174,7 +174,7 @@ const REFUSED: readonly (readonly [why: string, facts: Partial<NetnsFacts>, said
     /: nsenter --net=\/proc\/1\/ns\/net ip route add default via ADDRESS$/,
   ],
   [
-    'no server but one on loopback, which nobody in the namespace answers',
+    'the only server is on loopback, and no program in the namespace answers there',
     { asked: STUB, files: [STUB] },
     /found only 127\.0\.0\.53:53 in \/etc\/resolv\.conf.*--upstream 9\.9\.9\.9$/,
   ],

@@ -38,7 +38,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /198\.51\.100\.9:443\/tcp +no answer contained this address; .*echo 198\.51\.100\.9:443\/tcp >> \/run\/up\.allow$/,
   ],
   [
-    'IPv6 stands in brackets, as the list wants it, and in quotes for the shell',
+    'IPv6 in brackets, as in the list, and in quotes for the shell',
     { ...dropped, peer: '2001:db8::9', protocol: 'UDP' },
     /echo '\[2001:db8::9\]:443\/udp' >> /,
   ],

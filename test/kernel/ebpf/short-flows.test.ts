@@ -218,7 +218,7 @@ describe('what is open', { skip: skipReason() }, () => {
 
     const began = performance.now()
     let made = await site.makeFlows(FLOWS / 2, FIRST_PORT)
-    // The second half comes when only the connection keeps the address.
+    // The second half is sent when only the connection keeps the address.
     const wait = (TTL_S + GRACE_S + SLACK_S) * 1000 - (performance.now() - asked)
     if (wait > 0) await sleep(wait)
     made += await site.makeFlows(FLOWS / 2, FIRST_PORT + 20_000)

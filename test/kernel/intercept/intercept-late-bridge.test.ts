@@ -14,7 +14,7 @@ const DATA = '198.18.40.1'
 
 const skip = canUseNamegate() ?? false
 
-describe('tproxy on a host whose first bridge comes after the rules', { skip }, () => {
+describe('tproxy on a host whose first bridge is made after the rules', { skip }, () => {
   let lab: PodLab
   let namegate: Namegate
 

@@ -46,7 +46,7 @@ describe('nftables start', { skip: nftablesMaker.unavailable ?? false }, () => {
       const before = written
       bench.restart()
       settle(bench, [ENTRY])
-      assert.equal(written, before, 'neither at the start nor for what stands there')
+      assert.equal(written, before, 'neither at the start nor for the same content')
       assert.equal(bench.judge(POD, 'from', allowed), 'pass')
       assert.equal(bench.judge(POD, 'from', denied), 'drop')
       const changes = { policyUpserts: [OTHER_ENTRY], policyRemovals: [ENTRY] }

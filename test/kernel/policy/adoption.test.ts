@@ -130,7 +130,7 @@ describe('namegate run over open connections', { skip: refusal ?? false }, () =>
       await drops(CONNECTIONS)
       return first.all === all
     }
-    for (let i = 0; !(await drained()); i++) assert.ok(i < 10, 'lines still come back')
+    for (let i = 0; !(await drained()); i++) assert.ok(i < 10, 'lines still arrive')
     await refusesNew(podOf(lab, 0))
   })
 
