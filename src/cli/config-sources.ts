@@ -7,7 +7,7 @@ import type { Fault } from '../core/errors.ts'
 import { missingFault } from '../sources/files/settled-files.ts'
 import { readEndpoints, readPolicies, readResources, uniqueFaults } from './policy/read-policies.ts'
 
-/** Returns the faults for which a daemon would refuse to start. */
+/** Returns the faults for which a daemon without last good versions of the files would refuse to start. */
 export function checkSources({ policies, endpoints, resources }: Config): readonly Fault[] {
   const missing: Fault[] = []
   const thereOf = (placed: readonly PlacedPath[]): readonly string[] => {
