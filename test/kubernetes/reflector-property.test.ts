@@ -72,7 +72,7 @@ function play(
   }
   lab.api.faults.length = 0
   lab.run([...HEAL, 'pass 20m'])
-  assert.equal(lab.reflector.state, 'watching', lab.log.slice(-20).join('\n'))
+  assert.equal(lab.state, 'watching', lab.log.slice(-20).join('\n'))
   const known = Array.from(lab.objects.values(), ({ metadata }) => metadata.resourceVersion).sort()
   const there = lab.model.all(resource).map(({ metadata }) => metadata.resourceVersion)
   assert.deepEqual(known, there.toSorted(), lab.log.slice(-20).join('\n'))

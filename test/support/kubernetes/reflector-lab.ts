@@ -6,6 +6,7 @@ import {
   targetOf,
   type Collection,
 } from '../../../src/kubernetes/reflector/collections.ts'
+import type { CollectionState } from '../../../src/kubernetes/reflector/collection-events.ts'
 import type { KubernetesObject } from '../../../src/kubernetes/reflector/objects.ts'
 import { Reflector } from '../../../src/kubernetes/reflector/reflector.ts'
 import { RelistGate } from '../../../src/kubernetes/reflector/relist-gate.ts'
@@ -37,6 +38,7 @@ export class ReflectorLab {
   readonly api: MemoryApi
   readonly reflector: Reflector
   readonly log: string[] = []
+  state: CollectionState = 'listing'
   /** What the owner knows, by UID. */
   readonly objects = new Map<string, KubernetesObject>()
   readonly collection: Collection
@@ -78,7 +80,10 @@ export class ReflectorLab {
           this.objects.delete(object.metadata.uid)
           this.#note(`remove ${object.metadata.name}`)
         },
-        onState: (state, reason) => this.#note(`${state}${reason === '' ? '' : `: ${reason}`}`),
+        onState: (state, reason) => {
+          this.state = state
+          this.#note(`${state}${reason === '' ? '' : `: ${reason}`}`)
+        },
         onCurrent: () => {
           this.currentAt = this.clock.now()
         },
