@@ -20,10 +20,9 @@ import {
 } from '../connection/api-port.ts'
 import { describeEnd, statusOfAnswer } from '../connection/api-status.ts'
 import { fieldAt, textAt } from '../cluster/fields.ts'
-import { Backoff, halfToWhole, randomPart } from '../reflector/backoff.ts'
+import { Backoff, halfToWhole, randomPart, SLOW_MS } from '../reflector/backoff.ts'
 import { describeRule, groupPath } from '../reflector/collections.ts'
 import { readVersion } from '../reflector/objects.ts'
-import { SLOW_MS } from '../reflector/reflector-options.ts'
 import { Work } from '../reflector/work.ts'
 
 export interface WriterLeaseOptions {

@@ -11,6 +11,9 @@ export const WAIT_MIN_MS = 50
 /** A larger Retry-After is shortened, so that a fault in the server does not stop the requests for long. */
 export const RETRY_AFTER_MAX_MS = 300_000
 
+/** How long a missing kind or right is left alone in the end; half of it at least. */
+export const SLOW_MS = 60_000
+
 const DRAWS = 65_536
 
 export class Backoff {
@@ -30,6 +33,25 @@ export class Backoff {
   }
 
   /** Begins with short waits again, after a success. */
+  reset(): void {
+    this.#bound = WAIT_MS
+  }
+}
+
+/**
+ * SlowLooks gives the wait before a look for a missing kind or right. It grows from one second to a minute. A server of Kubernetes 1.20 that
+ * starts does not know its definitions for a moment, and its discovery document does not have them either.
+ */
+export class SlowLooks {
+  #bound = WAIT_MS
+
+  next(random: RandomPool): number {
+    const wait = halfToWhole(random, this.#bound)
+    this.#bound = Math.min(this.#bound * 2, SLOW_MS)
+    return wait
+  }
+
+  /** Begins with short waits again: the kind and the right were there. */
   reset(): void {
     this.#bound = WAIT_MS
   }

@@ -24,5 +24,3 @@ export interface ReflectorOptions {
 export const SILENT_MS = 2 * WATCH_MS + 30_000
 /** The time limit of a page. The server itself gives up after 60 s. */
 export const PAGE_MS = 90_000
-/** How long a missing kind or right is left alone; half of it at least. */
-export const SLOW_MS = 60_000

@@ -4,7 +4,7 @@
 
 import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from '../connection/api-port.ts'
 import { describeStatus, type ApiStatus } from '../connection/api-status.ts'
-import { Backoff, halfToWhole, randomPart } from './backoff.ts'
+import { Backoff, randomPart, SlowLooks } from './backoff.ts'
 import type { CollectionState } from './collection-events.ts'
 import { findMissing } from './discovery.ts'
 import { Initial } from './initial.ts'
@@ -13,7 +13,7 @@ import { outcomeOf, outcomeOfEnd, outcomeOfEvent, type Doing, type Outcome } fro
 import type { KubernetesObject } from './objects.ts'
 import { PagedList, type ListEnd } from './paged-list.ts'
 import { countIn, countRequests, newCounts, type ListCause } from './reflector-counts.ts'
-import { PAGE_MS, SILENT_MS, SLOW_MS, type ReflectorOptions } from './reflector-options.ts'
+import { PAGE_MS, SILENT_MS, type ReflectorOptions } from './reflector-options.ts'
 import {
   freshnessOf,
   listPath,
@@ -31,6 +31,7 @@ export class Reflector {
   readonly #options: ReflectorOptions
   readonly #api: ApiPort
   readonly #backoff: Backoff
+  readonly #slowLooks = new SlowLooks()
   readonly #known = new KnownVersion(this.counts)
   readonly #work: Work
   #state: CollectionState = 'listing'
@@ -50,10 +51,6 @@ export class Reflector {
     this.#api = countRequests(options.api, countIn(this.counts.requests))
     this.#backoff = new Backoff(options.random)
     this.#work = new Work(options.clock)
-  }
-
-  get state(): CollectionState {
-    return this.#state
   }
 
   start(): void {
@@ -142,6 +139,7 @@ export class Reflector {
   }
 
   #watching(): void {
+    this.#slowLooks.reset()
     this.#work.allow(SILENT_MS)
     this.#enter('watching', '')
   }
@@ -265,7 +263,7 @@ export class Reflector {
       // The objects of a new definition have nothing to do with those of the old one.
       if (missing.state === 'absent') this.#due = 'appeared'
       this.#enter(missing.state, missing.reason)
-      this.#work.wait(halfToWhole(random, SLOW_MS), () => this.#go())
+      this.#work.wait(this.#slowLooks.next(random), () => this.#go())
     })
     this.#work.open(request, PAGE_MS, () => this.#failed(describeStatus(status)))
   }
