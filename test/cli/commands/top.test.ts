@@ -15,7 +15,7 @@ import { FLOW_CAPACITY } from '../../../src/flows/record/flow-ring.ts'
 import { http, mkAdmin } from '../../support/nodes/admin.ts'
 import { namegate, objectIn, runCommand } from '../../support/nodes/command.ts'
 import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
-import { mkEndpoint, Node, prefixOf } from '../../support/nodes/node.ts'
+import { mkEndpoint, Node, prefixOf, wireOf } from '../../support/nodes/node.ts'
 
 const topCommand = namegate('top')
 const folder = mkdtempSync(join(tmpdir(), 'namegate-top-'))
@@ -71,6 +71,14 @@ test('topView counts verdicts, names, endpoints and refusals of the window, most
       },
     ],
   })
+})
+
+test('topView counts the names of questions only, and not the expired name of a packet', async () => {
+  const more = mkState()
+  const drop = { ...packet, kind: 'drop', protocol: 6, port: 443, names: [] } as const
+  more.flows.addPacket(now, { ...drop, expiredName: wireOf('gone.test'), reason: 'policy' })
+  const { names, flows } = await topView(more, { windowMs: 600_000, rows: 2 })
+  assert.deepEqual([names, flows], [[], 1])
 })
 
 test('topView says how much time the ring covers when it is full', async () => {
