@@ -80,14 +80,16 @@ class Tally {
 
   add(number: number): void {
     const { flows } = this.#state
-    const verdict = verdictOf(flows.kindOf(number))
+    const kind = flows.kindOf(number)
+    const verdict = verdictOf(kind)
     const isRefused = verdict === 'deny' || verdict === 'audit'
     this.flows++
     this.#verdicts[verdict]++
     count(this.#endpoints, flows.endpointOf(number), isRefused)
     const length = flows.copyName(number, this.#name)
     const name = this.#name.toString('latin1', 0, length)
-    if (length > 0) count(this.#names, name, isRefused)
+    const isPacket = kind === 'drop' || kind === 'audit'
+    if (length > 0 && !isPacket) count(this.#names, name, isRefused)
     if (!isRefused) return
     flows.writeKey(number, this.#key)
     const key = this.#keyOctets.toString('latin1') + name
