@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { nativeIsLacking } from '../support/sockets.ts'
@@ -74,9 +75,13 @@ describe('the sanitizer build', { skip }, () => {
     ]
     // Without root, the suite would skip all of its tests.
     if (process.getuid?.() === 0) suites.push('native/netfilter/nftables')
-    const files = suites.map((name) => `test/${name}.test.ts`)
+    const modules = process.env['NAMEGATE_TEST_MODULES']
+    const files = suites.map((name) =>
+      modules === undefined ? `test/${name}.test.ts` : join(modules, `test/${name}.test.js`),
+    )
+    const loader = modules === undefined ? ['--import', 'tsx'] : []
     // One file at a time: five files at once under the sanitizers wait for each other longer than their limits.
-    const { status, text } = run(['--import', 'tsx', '--test', '--test-concurrency=1', ...files])
+    const { status, text } = run([...loader, '--test', '--test-concurrency=1', ...files])
     assert.doesNotMatch(text, /Sanitizer|runtime error/, text.slice(0, 4000))
     assert.equal(status, 0, failuresIn(text) || text.slice(-4000))
     assert.match(text, /^# pass ([3-9]\d|\d{3,})$/m, 'they ran')
