@@ -60,14 +60,17 @@ function write(name: string, text: string): string {
   return path
 }
 
-/** Compiles one file of the project; what the compiler says. */
-async function compile(name: string, types: readonly string[]): Promise<string> {
+/** Compiles files of the project; what the compiler says. */
+async function compile(
+  files: string | readonly string[],
+  types: readonly string[],
+): Promise<string> {
   const compilerOptions = {
     ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
     ...{ noUncheckedIndexedAccess: true, noPropertyAccessFromIndexSignature: true },
     ...{ target: 'es2023', module: 'nodenext', lib: ['es2023'], types },
   }
-  const config = write('tsconfig.json', JSON.stringify({ compilerOptions, files: [name] }))
+  const config = write('tsconfig.json', JSON.stringify({ compilerOptions, files: [files].flat() }))
   const { stdout, stderr } = await run(resolve('node_modules/.bin/tsc'), ['-p', config], {
     cwd: project,
     limitMs: 120_000,
@@ -120,10 +123,14 @@ test('the package has types that refuse what the gate would refuse', { skip }, a
     ['await createGate({ polices: {} })', 'polices'],
     ['const gate = await createGate(); await gate.setEndpoint({ addresses: [] })', "'name'"],
   ]
-  for (const [code, says] of rows) {
-    write('bad.ts', `import { createGate } from 'namegate'\n${code}\n`)
-    const said = await compile('bad.ts', [])
-    assert.ok(said.includes('error TS') && said.includes(says), `${code}: ${said}`)
+  const files = rows.map((_, i) => `bad-${i}.ts`)
+  for (const [i, [code]] of rows.entries()) {
+    write(`bad-${i}.ts`, `import { createGate } from 'namegate'\n${code}\n`)
+  }
+  const faults = (await compile(files, [])).split(/^(?=bad-)/m)
+  for (const [i, [code, says]] of rows.entries()) {
+    const said = faults.filter((fault) => fault.startsWith(`bad-${i}.ts(`)).join('')
+    assert.ok(said.includes('error TS') && said.includes(says), `${code}: ${faults.join('')}`)
   }
 })
 

@@ -26,6 +26,11 @@ before(async () => {
     },
   })
   daemon = await folder.serve()
+  for (const shell of ['bash', 'fish', 'zsh']) {
+    const { stdout, stderr } = await run(PROGRAM, ['completion', shell])
+    assert.equal(stderr, '')
+    folder.write(`completion.${shell}`, stdout)
+  }
 })
 after(async () => {
   await daemon.process.stop()
@@ -47,13 +52,13 @@ function environment(config: string): Record<string, string> {
 }
 
 const inBash: Offers = async (line, config) => {
-  const script = `source <(namegate completion bash)
+  const script = `source completion.bash
 COMP_LINE=$1; COMP_POINT=\${#1}; COMP_WORDS=(namegate); _namegate; printf '%s\\n' "\${COMPREPLY[@]}"`
   return await offered('bash', ['--norc', '-c', script, 'bash', line], config)
 }
 
 const inFish: Offers = async (line, config) => {
-  const script = `namegate completion fish | source; complete -C '${line}'`
+  const script = `source completion.fish; complete -C '${line}'`
   const library = join(TOOLS, 'usr/lib')
   const folders = readdirSync(library).map((name) => join(library, name))
   return await offered(join(TOOLS, 'usr/bin/fish'), ['-c', script], config, {
@@ -153,7 +158,7 @@ test('bash completes the part of a word after = and :, which it takes for words 
 
 /** A widget that writes the line and empties it. */
 const ZSH_START = `PS1=; unset zle_bracketed_paste; autoload -Uz compinit; compinit -D -u
-source <(namegate completion zsh); bindkey '^I' complete-word
+source ./completion.zsh; bindkey '^I' complete-word
 show() { print -r -- "[""[$BUFFER]""]"; BUFFER= }; zle -N show; bindkey '^X' show; print READ''Y
 `
 
