@@ -10,8 +10,11 @@ import { partEvents, readResults } from './test-results.mjs'
 /** Longest run of a process before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
 const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
 
-/** Of every process. */
-const ENV = { VALIDATE: '1', NAMEGATE_TEST: '1' }
+/**
+ * Of every process. As in bin/namegate, tables are mapped one by one: what glibc keeps of one that was freed, it would clear octet by
+ * octet for the next.
+ */
+const ENV = { VALIDATE: '1', NAMEGATE_TEST: '1', MALLOC_MMAP_THRESHOLD_: '1048576' }
 const REPORTER = new URL('./test-reporter.mjs', import.meta.url).href
 const BAIL = new URL('./test-bail.mjs', import.meta.url).href
 const SEVERAL = fileURLToPath(new URL('./test-several.mjs', import.meta.url))
