@@ -14,9 +14,10 @@ const SECONDS_LEAST = 5
 
 /** Folders whose files run in one process for each folder, because they load the same modules and change nothing of their process. */
 const SHARED = new Set(
-  'core datapath dns documents enforcement explain flows identity ipcache lint names policy proxy reconcile restore semantics suggest telemetry'.split(
-    ' ',
-  ),
+  (
+    'admin cli config core datapath dns documents endpoints enforcement explain flows identity ipcache kubernetes lint names policy ' +
+    'proxy reconcile restore sandbox semantics sources state suggest telemetry'
+  ).split(' '),
 )
 /** In a file that needs a process of its own: hooks would be those of every file after it. */
 const OWN =
@@ -60,7 +61,7 @@ export function keepSeconds(results) {
   writeFileSync(SECONDS_FILE, `${JSON.stringify(ranked, undefined, 2)}\n`)
 }
 
-/** Whether a file makes network namespaces: such files wait more than they compute, and come after the others. */
+/** Whether a file makes network namespaces: such files wait more than they compute. */
 export function isKernel(file) {
   return ['conformance', 'kernel'].includes(kindOfFile(file))
 }

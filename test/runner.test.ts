@@ -56,7 +56,7 @@ writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
 symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
 
 async function runTests(...args: readonly string[]): Promise<{ code: number; lines: string[] }> {
-  const options = { cwd: folder, env: { NAMEGATE_TEST_LIMIT: '3' } }
+  const options = { cwd: folder, env: { NAMEGATE_TEST_LIMIT: '6' } }
   const { code, stdout } = await run(
     process.execPath,
     [resolve('scripts/test.mjs'), ...args],
@@ -79,7 +79,7 @@ test('scripts/test.mjs counts by kind, ends hung files and exits 1', async () =>
     'skipped 2: no root',
   ])
   assert.equal(lines.at(-1), '9 passed, 7 failed, 2 skipped')
-  assert.match(lines.join('\n'), /hung: ended after 3 s/)
+  assert.match(lines.join('\n'), /hung: ended after 6 s/)
   assert.match(lines.join('\n'), /test\/fails\.test\.ts:3:\d+/, 'a line of the source')
   assert.match(lines.join('\n'), /exit 3/)
   assert.match(lines.join('\n'), /has no test/)
