@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { mkFolder } from '../support/nodes/daemon-files.ts'
 import { run, type Output } from '../support/labs/lab-process.ts'
@@ -104,10 +104,15 @@ test('doctor names the daemons that run where it can choose none', { skip }, asy
 })
 
 test('Of several daemons none is chosen: the error lists their sockets', { skip }, async () => {
-  const [first, second] = [await listen('e.sock'), await listen('f.sock')]
+  mkdirSync(join(folder, 'a-box'))
+  const [first, second] = [await listen('a-box/e.sock'), await listen('f.sock')]
+  writeFileSync(join(dirname(first), 'note'), 'netns box\n/run/up.allow\n')
   const { code, stderr } = await command(place('several', [first, second]), ...GET)
   assert.equal(code, 3)
-  assert.match(stderr, /choose one with --socket .*e\.sock, --socket .*f\.sock/)
+  assert.match(
+    stderr,
+    /choose one with --socket .*e\.sock \(protects netns box\), --socket .*f\.sock\n/,
+  )
 })
 
 test(

@@ -40,6 +40,7 @@ const PLAN: UpPlan = {
 const TEXTS: UpTexts = {
   plan: PLAN,
   command: 'namegate up --netns box --allow example.com',
+  config: '/srv/my box/namegate.yaml',
   port: 10_054,
   socket: '/run/namegate/up-box/admin.sock',
   pinPath: '/sys/fs/bpf/namegate-up-box',

@@ -19,17 +19,37 @@ $NG up --netns $BOX --allow www.shop.test > up.log 2>&1 & up=$!
 for i in $(seq 200); do grep -q 'is protected' up.log && break; sleep 0.2; done
 daemon=$($NG status -o json | sed -n 's/.*"pid": \\([0-9]*\\).*/\\1/p')
 $NG doctor | grep enforcement
+echo '--- replaced'
+sock=$(ls /run/namegate/up-*/admin.sock)
+node -e 'require("net").createServer().listen("dead.sock", () => process.kill(process.pid, "SIGKILL"))' || true
+mv -f dead.sock $sock
+$NG status --socket $sock 2>&1
+eval "$($NG doctor | sed -n 's/.*makes its socket again: //p' | head -1)"
+for i in $(seq 100); do $NG status --socket $sock > /dev/null 2>&1 && break; sleep 0.1; done
+$NG doctor | grep enforcement
 kill -9 $up $daemon
 while kill -0 $daemon 2>/dev/null; do sleep 0.1; done
 echo '--- dead'
 $NG status
 $NG doctor > doctor.log
 grep -A1 enforcement doctor.log
+echo '--- foreign'
+$NG run --config other.yaml 2> other.log & other=$!
+until $NG status --socket $PWD/other.sock > /dev/null 2>&1 || ! kill -0 $other; do sleep 0.1; done
+$NG status 2>&1
+node -e 'require("net").createServer().listen("/run/namegate/more.sock")' & more=$!
+while ! [ -e /run/namegate/more.sock ]; do sleep 0.1; done
+echo /run/namegate/more.sock > /run/namegate/more.socket
+$NG status 2>&1
+kill $other $more
+wait $other
 echo '--- removed'
 eval "$(sed -n 's/.*to remove the rules: //p' doctor.log | head -1)"
 $NG doctor | grep enforcement
 ls /run/namegate
 `
+const OTHER =
+  'policies: { paths: [] }\nendpoints: { files: [] }\nlisteners: [{ port: 5399 }]\ndatapath: { kind: memory }\nadmin: { socket: other.sock }\nmetrics: { port: 0 }\n'
 
 describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () => {
   let lab: PodLab
@@ -54,6 +74,7 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
       const [pod] = lab.pods
       assert.ok(pod !== undefined)
       writeFileSync(join(folder, 'resolv.conf'), `nameserver ${resolver}\n`)
+      writeFileSync(join(folder, 'other.yaml'), `upstreams: { servers: ['${DNS_4}:53'] }\n${OTHER}`)
       const upstream = resolver === DNS_4 ? '' : ` --upstream ${DNS_4}`
       const env = { NO_COLOR: '1', NG: PROGRAM, BOX: `${pod.host.namespace}${upstream}` }
       const ran = await lab.node.run('unshare', ['--mount', 'bash', '-c', SCRIPT], {
@@ -62,25 +83,24 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
         limitMs: LIMIT_MS,
       })
       const { stdout } = ran
-      const [alive = '', dead = '', removed = ''] = stdout.split(/^--- \w+$/m)
+      const [alive = '', replaced = '', dead = '', foreign = '', removed = ''] =
+        stdout.split(/^--- \w+$/m)
+      const ended = `the daemon of netns ${pod.host.namespace} has ended without cleaning up, and its rules are in force`
       const text = `${stdout}\n${ran.stderr}`
       assert.match(alive, /^ok +enforcement/m, text)
-      assert.match(
-        ran.stderr,
-        /No daemon[^]*namegate up --netns .*in force, and its daemon is dead/,
-        text,
-      )
-      assert.match(
-        dead,
-        /^PROBLEM +enforcement +the rules of '.*up --netns .*' are in force/m,
-        text,
-      )
+      assert.match(replaced, /No daemon[^]*runs, and another file took the place of its/, text)
+      assert.match(replaced, /^ok +enforcement/m, text)
+      assert.match(ran.stderr, new RegExp(`No daemon[^]*${ended}`), text)
+      assert.match(dead, new RegExp(`^PROBLEM +enforcement +${ended}`, 'm'), text)
+      const warned = new RegExp(`^namegate: ${ended}: .*run it again`, 'm')
+      assert.match(foreign, warned, `one other daemon: ${text}`)
+      assert.match(foreign, new RegExp(`several others run[^]*${ended}`), text)
       assert.match(
         dead,
         /remedy: to continue, run it again.*; to remove the rules: .*detach --config/,
       )
       assert.match(removed, /^ok +enforcement/m, text)
-      assert.doesNotMatch(removed, /\.lock/, text)
+      assert.doesNotMatch(removed, /\.lock|\.pins/, text)
     })
   }
 })

@@ -80,7 +80,7 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     writeFileSync(join(folder, 'policies/up.allow'), `${OTHER}\n`)
     await until('the new name is allowed', async () => await isAllowed(OTHER))
     const { stdout = '' } = (await run.end()) ?? {}
-    assert.match(NEXT_TIME.exec(stdout)?.[1] ?? '', / --write \S+ --allow other\.test$/)
+    assert.match(NEXT_TIME.exec(stdout)?.[1] ?? '', / --write \S+ --allow other\.test --force$/)
   })
 
   it('belong to one run: a second run for the same workload does not start', async () => {

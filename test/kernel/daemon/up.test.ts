@@ -52,6 +52,17 @@ describe('namegate up', { skip }, () => {
     const { host } = lab.pod(0)
     const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
     assert.match(await run.protects(), /is protected \(tproxy, ebpf\)/)
+    for (const [command] of run.process.stdout.matchAll(
+      /namegate (?:flows|status) --socket \S+/g,
+    )) {
+      const { code, stderr } = await run.command('/', ...command.split(' ').slice(1))
+      assert.equal(code, 0, stderr)
+    }
+    assert.match(run.process.stdout, /namegate flows --socket [^]*namegate status --socket /)
+    assert.match(run.process.stdout, /namegate page --socket \S+admin\.sock\n/)
+    const [, show = ''] = /`namegate (intercept show [^`]+)`/.exec(run.process.stdout) ?? []
+    const shown = await run.command('/', ...show.split(' '))
+    assert.match(shown.stdout, /^# tproxy .*: in force/, shown.stderr)
     assert.equal(await lab.fetch(host, ALLOWED), '200')
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
     assert.equal(await lab.fetch(host, '198.18.40.9', 1), '000')
@@ -70,6 +81,7 @@ describe('namegate up', { skip }, () => {
     assert.equal(again.code, 3)
     assert.match(again.stderr, /A daemon already protects/)
     assert.doesNotMatch(again.stderr, /nsenter/, 'TPROXY rules are on the host')
+    assert.match(again.stderr, /To allow more: echo NAME >> \S+\/policies\/up\.allow\n/)
     const [, command = ''] = /: (echo other\.test >> \S+)$/m.exec(run.process.stdout) ?? []
     await run.run('sh', '-c', command)
     await until('the new name is allowed', async () => (await lab.fetch(host, OTHER, 2)) === '200')
@@ -117,11 +129,17 @@ describe('namegate up', { skip }, () => {
     assert.equal((await run.command('/', 'audit', 'off', '--node')).code, 0)
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
     await run.process.untilOutput(/ refused  other\.test .*: echo other\.test >> \S+$/m)
+    assert.match(run.process.stderr, /INFO: mode changed \{"mode":"enforce"\}/)
     assert.equal((await run.command('/', 'audit', 'on', '--node')).code, 0)
     assert.equal(await lab.fetch(host, '198.18.40.9'), '200')
     await run.process.untilOutput(/would be refused \(audit\)  198\.18\.40\.9:80\/tcp /)
     const { stdout } = await run.command('/', 'status')
     assert.match(stdout, /^audit: +on: \d+ queries and \d+ packets? let pass since the start \(/m)
+    const [, endpoint = ''] = /- name: (\S+)/.exec(run.process.stdout) ?? []
+    assert.equal((await run.command('/', 'audit', 'on', '--endpoint', endpoint)).code, 0)
+    await until('up reports the setting', () =>
+      /INFO: audit set on \{"endpoints":\["/.test(run.process.stderr),
+    )
     await ends(run)
   })
 
