@@ -15,7 +15,8 @@ import { interceptionLockFile, isLockFree, pinLockFile, tableLockFile } from '..
 import { isListening } from './find-daemon.ts'
 import { program } from './program.ts'
 import { shellWord } from './shell-word.ts'
-import { CONFIG_FILE } from './up/files.ts'
+import { noteIn } from './up/added-lines.ts'
+import { CONFIG_FILE, SOCKET } from './up/files.ts'
 import { runIn } from './up/network.ts'
 
 export interface Abandoned {
@@ -34,9 +35,8 @@ export async function findAbandoned(
   config: Pick<Config, 'file' | 'datapath'>,
 ): Promise<readonly Abandoned[]> {
   if (!isBuilt('posix')) return []
-  const dead = deadRuns()
-  const runs = (await Promise.all(dead.map(async (each) => await leftBy(each, run)))).flat()
-  const known = new Set(dead.map(({ pinPath }) => pinPath))
+  const runs = await findAbandonedRuns(run)
+  const known = new Set(upRuns().map(({ pinPath }) => pinPath))
   const pins = pinPaths(config).filter(
     (path) => !known.has(path) && hasPins(path) && isLockFree(pinLockFile(path)),
   )
@@ -45,6 +45,12 @@ export async function findAbandoned(
   const parts = [...pins.map((path) => `eBPF programs (pins in ${path})`), ...tables]
   const isOwn = existsSync(config.file) && pins.every((path) => path === config.datapath.pinPath)
   return parts.length === 0 ? runs : [...runs, ofDaemon(parts, isOwn ? config.file : undefined)]
+}
+
+/** The same for the daemons of `namegate up` alone. */
+export async function findAbandonedRuns(run: RunTool): Promise<readonly LeftByRun[]> {
+  if (!isBuilt('posix')) return []
+  return (await Promise.all(upRuns().map(async (each) => await leftBy(each, run)))).flat()
 }
 
 /** The tables of this network namespace for which no process holds the lock. */
@@ -62,9 +68,12 @@ async function freeTables(run: RunTool): Promise<readonly string[]> {
   return found.flat()
 }
 
-/** A daemon of `namegate up` that does not run, by its configuration. */
-interface DeadRun {
+/** A daemon of `namegate up`, by its note and its configuration. */
+interface UpRun {
+  /** Such as `netns box`. */
+  readonly workload: string
   readonly config: string
+  readonly socket: string
   /** The command line of `up`. */
   readonly made: string
   /** Path of the network namespace in which the daemon ran. Undefined for that of the host. */
@@ -72,30 +81,35 @@ interface DeadRun {
   readonly pinPath: string | undefined
 }
 
-function deadRuns(): readonly DeadRun[] {
+function upRuns(): readonly UpRun[] {
   return foldersIn(RUN)
     .filter((name) => name.startsWith('up-'))
     .flatMap((name) => {
-      const config = join(RUN, name, CONFIG_FILE)
+      const folder = join(RUN, name)
+      const note = noteIn(folder)
+      if (note === undefined) return []
+      // With --write, the list and the configuration are in the folder of the user.
+      const config = join(dirname(dirname(note.list)), CONFIG_FILE)
       const text = textIn(config)
       const made = /^# Made by: (?:namegate )?(.*)$/m.exec(text)?.[1]
       if (made === undefined) return []
       const namespace = /^# Run it inside the namespace: nsenter --net=(\S+) /m.exec(text)?.[1]
       const pinPath = /pin-path: "?([^\s"}]+)/.exec(text)?.[1]
-      return [{ config, made, namespace, pinPath }]
+      const { workload } = note
+      return [{ workload, config, socket: join(folder, SOCKET), made, namespace, pinPath }]
     })
 }
 
-interface LeftByRun extends Abandoned {
+export interface LeftByRun extends Abandoned {
   /** True if the rules are in a network namespace of their own. */
   readonly isInside: boolean
 }
 
 async function leftBy(
-  { config, made, namespace, pinPath }: DeadRun,
+  { workload, config, socket, made, namespace, pinPath }: UpRun,
   run: RunTool,
 ): Promise<readonly LeftByRun[]> {
-  if (await isListening(join(dirname(config), 'admin.sock'))) return []
+  if (await isListening(socket)) return []
   const isPinned = pinPath !== undefined && hasPins(pinPath)
   const isThere =
     isPinned ||
@@ -103,10 +117,15 @@ async function leftBy(
     (await isTable(run, namespace, INTERCEPTION))
   if (!isThere) return []
   const isInside = namespace !== undefined
+  if (!isLockFree(pinPath === undefined ? tableLockFile(namespace) : pinLockFile(pinPath))) {
+    const found = `the daemon of ${workload} runs, and another file took the place of its socket ${socket}`
+    const remedy = `remove the file, and the daemon makes its socket again: rm ${shellWord(socket)}`
+    return [{ isInside, found, remedy }]
+  }
   const inside = isInside ? `nsenter --net=${namespace} ` : ''
-  const command = `${program()} ${made}`
-  const found = `the rules of '${command}' are in force, and its daemon is dead`
-  const again = `run it again, and Ctrl-C then removes the rules: ${command}`
+  const found = `the daemon of ${workload} has ended without cleaning up, and its rules are in force`
+  const force = / --write[ =]/.test(made) && !/ --force\b/.test(made) ? ' --force' : ''
+  const again = `run it again, and Ctrl-C then removes the rules: ${program()} ${made}${force}`
   return [{ isInside, found, remedy: remedyOf(again, inside, shellWord(config)) }]
 }
 

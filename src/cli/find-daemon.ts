@@ -3,12 +3,13 @@
 // one other daemon runs on this host, the command asks that one.
 
 import { connect } from 'node:net'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
 import { notedSockets } from '../daemon/noted-sockets.ts'
 import { DEFAULT_SOCKET } from '../client/default-socket.ts'
 import type { SocketPlace } from '../client/transport.ts'
 import { findConfigFile, givenSocket, namedConfigFile } from './config-file.ts'
+import { noteIn } from './up/added-lines.ts'
 
 /** Returns the socket that options, environment or configuration name. Throws InvalidInputError if the configuration has faults. */
 export async function configuredSocket(options: ReadonlyMap<string, string>): Promise<SocketPlace> {
@@ -37,14 +38,11 @@ export async function runningBeside(
   options: ReadonlyMap<string, string>,
   note: (text: string) => void,
 ): Promise<SocketPlace> {
-  const isNamed =
-    givenSocket(options.get('socket')) !== undefined ||
-    namedConfigFile(options.get('config')) !== undefined
-  if (isNamed || (await isListening(place.path))) return place
+  if (isNamed(options) || (await isListening(place.path))) return place
   const [only, ...others] = await runningSockets(resolve(place.path))
   if (only === undefined) return place
   if (others.length > 0) {
-    const all = [only, ...others].map((path) => `--socket ${path}`).join(', ')
+    const all = [only, ...others].map(optionFor).join(', ')
     throw new UnavailableError(
       `No daemon at ${place.path} (the socket ${place.named}), and several others run: choose one with ${all}`,
     )
@@ -53,6 +51,18 @@ export async function runningBeside(
     note(`no daemon at ${place.path} (the socket ${place.named}); asking the one at ${only}`)
   }
   return { path: only, named: 'of the only daemon that runs' }
+}
+
+/** True if options or the environment name one daemon. */
+export function isNamed(options: ReadonlyMap<string, string>): boolean {
+  const socket = givenSocket(options.get('socket'))
+  return socket !== undefined || namedConfigFile(options.get('config')) !== undefined
+}
+
+/** Returns the option that names a daemon, with the workload of a daemon of `namegate up`. */
+function optionFor(path: string): string {
+  const workload = noteIn(dirname(path))?.workload
+  return `--socket ${path}${workload === undefined ? '' : ` (protects ${workload})`}`
 }
 
 /** Returns the sockets of the daemons that run on this host, except `besides`. */

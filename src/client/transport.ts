@@ -110,7 +110,7 @@ function cannotReach(
     case 'ECONNREFUSED':
       return fail(
         'absent',
-        `No daemon at ${path}: the daemon of this socket has ended: start one with 'namegate run'`,
+        `No daemon at ${path}: no process listens there, because its daemon has ended or another file took its place: start one with 'namegate run'`,
       )
     case 'EACCES':
     case 'EPERM':

@@ -32,11 +32,15 @@ interface AroundDaemon {
   readonly keptFlows?: KeptFlows | undefined
   readonly kept?: AdminState['kept']
   readonly putBack?: PutBack
+  /** Called after each audit setting at run time, except of the node, whose mode is reported. */
+  readonly onAudit?: OnAudit
 }
+
+type OnAudit = (endpoints: readonly string[], on: boolean | undefined) => void
 
 export function makeDaemonAdmin(
   daemon: Daemon,
-  { detach, keptFlows, kept, putBack }: AroundDaemon = {},
+  { detach, keptFlows, kept, putBack, onAudit }: AroundDaemon = {},
 ): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources, repair } = daemon
   const { adoption, interception, emptyDenies, mode, proxy } = daemon
@@ -80,7 +84,7 @@ export function makeDaemonAdmin(
     detach,
     ...sourcesOf(daemon),
     ...resourcesOf(daemon),
-    ...auditsOf(daemon),
+    ...auditsOf(daemon, onAudit),
     ask: daemon.proxy.ownQuestions.ask.bind(daemon.proxy.ownQuestions),
     ...networkOf(daemon),
     notReady,
@@ -110,11 +114,18 @@ function modeOf({ mode }: Daemon): Pick<AdminState, 'mode' | 'setMode'> {
   return { mode: () => mode.now, setMode: (wanted) => mode.set(wanted) }
 }
 
-function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 'setAudit'> {
+function auditsOf(
+  daemon: Daemon,
+  onAudit?: OnAudit,
+): Pick<AdminState, 'auditOf' | 'nodeAudit' | 'setAudit'> {
   return {
     auditOf: (endpoint) => auditOf(daemon, endpoint),
     nodeAudit: () => nodeAuditOf(daemon),
-    setAudit: (scope, on) => setAudit(daemon, scope, on),
+    setAudit: (scope, on) => {
+      const result = setAudit(daemon, scope, on)
+      if (result.kind === 'ok' && scope.kind !== 'node') onAudit?.(result.endpoints, on)
+      return result
+    },
   }
 }
 

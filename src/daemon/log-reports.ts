@@ -64,6 +64,11 @@ export function reportMode(log: Log, mode: Mode): void {
   else log.warn({ mode }, 'mode changed: policy denies nothing')
 }
 
+/** Reports an audit setting that was made at run time, with the endpoints that it is for now. Undefined: the setting was removed. */
+export function reportAudit(log: Log, endpoints: readonly string[], on: boolean | undefined): void {
+  log.info({ endpoints }, on === undefined ? 'audit reset' : on ? 'audit set on' : 'audit set off')
+}
+
 /** Reports that another program changed `count` entries of the kernel, and that the repair restored them. */
 export function reportRepaired(log: Log, first: RepairedEntry, count: number): void {
   const { map, key, want, have } = first

@@ -10,6 +10,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -39,6 +40,11 @@ export function notePins(configFile: string, folder: string): void {
   mkdirSync(FOLDER, { recursive: true })
   writeFileSync(`${file}.new`, `${folder}\n`)
   renameSync(`${file}.new`, file)
+}
+
+/** Removes the note of a config file, because its enforcement was removed. */
+export function forgetPins(configFile: string): void {
+  if (existsSync(configFile)) rmSync(pinNoteFile(configFile), { force: true })
 }
 
 /**

@@ -12,7 +12,7 @@ import { refuseStale } from './stale-datapaths.ts'
 import { loadBpf, loadNetlink } from '../native/native.ts'
 import type { PassedSocket } from '../native/passed-socket.ts'
 import { matchSockets } from '../proxy/server/passed-sockets.ts'
-import { notePins } from './noted-pins.ts'
+import { forgetPins, notePins } from './noted-pins.ts'
 import { noteSocket } from './noted-sockets.ts'
 import type { Supervisor } from '../systemd/notify.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -79,7 +79,7 @@ function noteDatapath({ file, datapath }: Config, log: Log): void {
 }
 
 function makeDetach(
-  { datapath }: Config,
+  { file, datapath }: Config,
   daemon: Daemon,
   log: Log,
   end: () => void,
@@ -91,6 +91,7 @@ function makeDetach(
     daemon.stop()
     if (path === undefined) removeTable(loadNetlink())
     else detachAll(loadBpf(), path)
+    forgetPins(file)
     systemClock.after(ANSWER_MS, end)
   }
 }

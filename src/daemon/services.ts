@@ -21,7 +21,7 @@ import { openDatapath } from './open-datapath.ts'
 import { quiet, TakenOn, type HandedOver } from '../handover/handing-over.ts'
 import { Locks } from './locks.ts'
 import type { MetricsSources } from './metrics-sources.ts'
-import { reportRemovedSocket } from './log-reports.ts'
+import { reportAudit, reportRemovedSocket } from './log-reports.ts'
 import type { HandedQuery, HandedSockets } from '../proxy/handed.ts'
 import type { GivenSockets } from '../proxy/server/listeners.ts'
 import { LimitHits } from '../telemetry/limits.ts'
@@ -96,6 +96,7 @@ export class DaemonServices {
       keptFlows: this.#flows,
       kept: this.#kept,
       putBack: this.putBack,
+      onAudit: (endpoints, on) => reportAudit(log, endpoints, on),
     })
     this.state = state
     this.#metrics = metrics

@@ -46,9 +46,9 @@ export function pinLockFile(pinPath: string): string {
   return join(FOLDER, `${name}.lock`)
 }
 
-/** Returns the lock file for the nftables rules of this network namespace. */
-export function tableLockFile(): string {
-  return namespaceLockFile('nftables')
+/** Returns the lock file for the nftables rules of a network namespace, by its path; by default of this one. */
+export function tableLockFile(namespace?: string): string {
+  return namespaceLockFile('nftables', namespace)
 }
 
 /** Returns the lock file for the one daemon that keeps interception in this network namespace. */
@@ -60,8 +60,8 @@ export function interceptionLockFile(): string {
  * Returns a lock file in FOLDER, because a service can perhaps write only there, and its /tmp can be private. An ordinary user, who cannot
  * write there, has namespaces of his own, so the lock file is in his folder below /tmp.
  */
-function namespaceLockFile(what: string): string {
-  const name = `${what}-${namespaceNumber()}.lock`
+function namespaceLockFile(what: string, namespace?: string): string {
+  const name = `${what}-${namespaceNumber(namespace)}.lock`
   try {
     accessSync(existsSync(FOLDER) ? FOLDER : dirname(FOLDER), constants.W_OK)
     return join(FOLDER, name)
@@ -205,7 +205,7 @@ function interceptLockFile(posix: Posix): string {
   return fd >= 0 || fd === EWOULDBLOCK ? path : other
 }
 
-/** Returns the number of this process's network namespace. */
-function namespaceNumber(): number {
-  return statSync('/proc/self/ns/net').ino
+/** Returns the number of a network namespace; by default of this process's. */
+function namespaceNumber(path = '/proc/self/ns/net'): number {
+  return statSync(path).ino
 }

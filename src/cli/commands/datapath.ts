@@ -131,6 +131,8 @@ async function detach(read: ParsedArguments, output: CommandOutput): Promise<num
   const isNotified = (await notify(() => toldToDetach(client), isKernels)) === 'notified'
   // A daemon that answered has removed its own entries. A daemon that hangs has not removed them.
   const taken = there.map(takeAway)
+  const { forgetPins } = await import('../../daemon/noted-pins.ts')
+  forgetPins(config.file)
   const intercepted = await isIntercepted(isNotified && config.intercept.onExit === 'open')
   if (read.texts.has('output')) {
     output.stdout(toJson({ detached: true, taken, daemon: isNotified, intercepted }))

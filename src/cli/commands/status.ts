@@ -14,6 +14,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { readConfig } from '../config-file.ts'
+import { isNamed } from '../find-daemon.ts'
 import { fieldsOf, listOf, numberOf, textOf, type PartOf } from '../fields.ts'
 import { relativeTime } from '../relative-time.ts'
 import { styleOf, type Look, type Style } from '../style.ts'
@@ -32,7 +33,7 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
   if (read.positionals.length > 0) return read.wrong('status takes no argument')
   const style = styleOf(read, output)
   if (typeof style === 'string') return read.wrong(style)
-  const status = await statusOf(read)
+  const status = await statusOf(read, output)
   const { terminal } = output
   const now = systemClock.wall()
   const time = (text: string): string => (terminal === undefined ? text : relativeTime(text, now))
@@ -44,18 +45,31 @@ export async function runStatus(read: ParsedArguments, output: CommandOutput): P
   return read.flags.has('ready') && status.ready !== true ? EXIT_NEGATIVE : EXIT_OK
 }
 
-/** Throws UnavailableError if no daemon runs. It names rules that a dead daemon left in force, because they still restrict workloads. */
-async function statusOf(read: ParsedArguments): Promise<PartOf<Status>> {
+/**
+ * Throws UnavailableError if no daemon runs, or if several run. It names rules that a dead daemon left in force, because they still restrict
+ * workloads. If no daemon was named and another one answers, stderr names them.
+ */
+async function statusOf(read: ParsedArguments, output: CommandOutput): Promise<PartOf<Status>> {
+  const abandoned = import('../abandoned.ts')
+  const run = toolRunner(TOOL_MS)
   try {
-    return (await (await openClient(read)).request('GET /v1/status')).value
+    const { value } = await (await openClient(read)).request('GET /v1/status')
+    const left = isNamed(read.texts) ? [] : await (await abandoned).findAbandonedRuns(run)
+    for (const { found, remedy } of left) output.stderr(`namegate: ${found}: ${remedy}\n`)
+    return value
   } catch (error) {
-    if (!(error instanceof ConnectionError) || error.failure !== 'absent') throw error
-    const { findAbandoned } = await import('../abandoned.ts')
+    if (!isAbsent(error)) throw error
     const config = await readConfig(read.texts.get('config'))
-    const found = await findAbandoned(toolRunner(TOOL_MS), config)
+    const found = await (await abandoned).findAbandoned(run, config)
     const lines = found.map((each) => `\n  ${each.found}: ${each.remedy}`)
     throw new UnavailableError(`${error.message}${lines.join('')}`, { cause: error })
   }
+}
+
+/** True if no daemon listens at the socket, or if several daemons run and none was named. */
+function isAbsent(error: unknown): error is UnavailableError {
+  if (error instanceof ConnectionError) return error.failure === 'absent'
+  return error instanceof UnavailableError && error.cause === undefined
 }
 
 /** How long nft can take. */

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
-import { pinNoteFile } from '../../daemon/noted-pins.ts'
+import { forgetPins } from '../../daemon/noted-pins.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { whyMissing } from '../../native/native-files.ts'
 import { isBuilt, loadPosix } from '../../native/native.ts'
@@ -15,9 +15,9 @@ import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts
 import { isListening } from '../find-daemon.ts'
 import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
-import { addedBefore, addedTo, writeNote, type AddedLines } from '../up/added-lines.ts'
+import { addedBefore, addedTo, noteIn, writeNote, type AddedLines } from '../up/added-lines.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
-import { ALLOW_FILE, CONFIG_FILE, filesOf, POLICIES_FOLDER } from '../up/files.ts'
+import { ALLOW_FILE, CONFIG_FILE, filesOf, POLICIES_FOLDER, SOCKET } from '../up/files.ts'
 import { findPlan } from '../up/find.ts'
 import { readPorts } from '../up/network.ts'
 import type { UpPlan } from '../up/plan.ts'
@@ -26,7 +26,6 @@ import { addLine, type WatchedList } from '../up/watched-list.ts'
 
 const RUN = '/run/namegate'
 const BPFFS = '/sys/fs/bpf'
-const SOCKET = 'admin.sock'
 /** The first port that is tried for the listener. */
 const PORT = 10_053
 const PORTS_MAX = 1000
@@ -59,12 +58,14 @@ async function runLocked(
 ): Promise<number> {
   const folder = options.write ?? running
   const socket = join(running, SOCKET)
+  const config = join(folder, CONFIG_FILE)
   const pinPath = join(BPFFS, `namegate-up-${plan.name}`)
   const isLeft = existsSync(running)
   const before = addedBefore(running, options.target)
   const texts = filesOf({
     plan,
     command: commandLine(),
+    config,
     port: await freePort(plan),
     socket,
     pinPath,
@@ -77,7 +78,6 @@ async function runLocked(
   for (const warning of [...plan.warnings, ...continued(before)]) {
     output.stderr(`namegate: ${warning}\n`)
   }
-  const config = join(folder, CONFIG_FILE)
   const list = listOf(options, folder)
   // If the start fails, what a killed run left is still in force, and another start can continue it.
   let isKept = isLeft
@@ -90,14 +90,14 @@ async function runLocked(
       needsForce: options.write !== undefined && !options.isForced,
       list,
       output,
-      onReady: (seconds) => output.stdout(welcome(plan, options, list, seconds)),
+      onReady: (seconds) => output.stdout(welcome(plan, options, { list, socket, seconds })),
     })
     isKept = end.isClosed || (isLeft && end.code !== EXIT_OK)
     if (end.code === EXIT_OK) output.stdout(nextTime(options, folder))
     return end.code
   } finally {
     if (!isKept) {
-      if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
+      forgetPins(config)
       rmSync(running, { recursive: true, force: true })
     }
     if (options.write !== undefined) output.stdout(kept(plan, config))
@@ -118,11 +118,12 @@ function continued({ lines, faults }: AddedLines): readonly string[] {
 }
 
 /** Returns the command line that allows what was added to the list. Empty if nothing was added. */
-function nextTime({ allows, write }: UpOptions, folder: string): string {
+function nextTime({ allows, write, isForced }: UpOptions, folder: string): string {
   const { lines } = addedTo(join(folder, ALLOW_FILE), allows)
   if (lines.length === 0) return ''
   const added = lines.map((line) => `--allow ${shellWord(line)}`)
-  const command = [program(), ...process.argv.slice(2).map(shellWord), ...added].join(' ')
+  const force = write === undefined || isForced ? [] : ['--force']
+  const command = [program(), ...process.argv.slice(2).map(shellWord), ...added, ...force].join(' ')
   const saved = write === undefined ? '  (--write DIR keeps the configuration with its list)\n' : ''
   return `namegate: to allow these next time: ${command}\n${saved}`
 }
@@ -144,12 +145,15 @@ function mustBeAble(): void {
 
 /** `up` was killed, or runs in another terminal. The daemon of a killed `up` continues. */
 function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableError {
-  const config = join(dirname(socket), CONFIG_FILE)
+  const folder = dirname(socket)
+  const list = noteIn(folder)?.list ?? join(folder, ALLOW_FILE)
+  const config = join(dirname(dirname(list)), CONFIG_FILE)
   // The plan of now can differ from the one of that daemon: only with redirect are the rules in the namespace.
   const isInside = existsSync(config) && /mode: redirect\b/.test(readFileSync(config, 'utf8'))
   const inside = namespace === undefined || !isInside ? '' : `nsenter --net=${namespace} `
   return new UnavailableError(
-    `A daemon already protects ${name} (socket ${socket})\n  End it with Ctrl-C in its terminal, or with:\n` +
+    `A daemon already protects ${name} (socket ${socket})\n` +
+      `  To allow more: ${addLine('NAME', { file: list, isMade: true })}\n  End it with Ctrl-C in its terminal, or with:\n` +
       `  ${program()} datapath detach --config ${config} --socket ${socket}\n` +
       `  ${inside}${program()} intercept down --config ${config}`,
   )
@@ -200,11 +204,17 @@ function listOf({ policies }: UpOptions, folder: string): WatchedList {
     : { file: own, isMade: false }
 }
 
+interface Ready {
+  readonly list: WatchedList
+  readonly socket: string
+  /** Since the start. */
+  readonly seconds: number
+}
+
 function welcome(
   { name, mode, datapath, namespace }: UpPlan,
   { isAudited, target, allows }: UpOptions,
-  list: WatchedList,
-  seconds: number,
+  { list, socket, seconds }: Ready,
 ): string {
   const what = isAudited
     ? `${name} is audited: everything is allowed, and what policy would refuse is printed`
@@ -213,8 +223,9 @@ function welcome(
   const lines = [
     `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
     ...tryIt(target, allows),
-    `  look at it:  ${program()} flows, ${program()} status (in another terminal)`,
-    `  its page:    ${program()} page`,
+    `  look at it:  ${program()} flows --socket ${socket} (in another terminal)`,
+    `               ${program()} status --socket ${socket}`,
+    `  its page:    ${program()} page --socket ${socket}`,
     `  allow more:  ${addLine('NAME', list)} (takes effect at once)`,
   ]
   return `${lines.join('\n')}\n`

@@ -33,8 +33,21 @@ export function writeNote(folder: string, { target, list, allows }: RunNote): vo
 
 /** Reads the lines that were added to the list of a killed run. There are none if that run was for another workload. */
 export function addedBefore(folder: string, target: UpTarget): AddedLines {
-  const [head, list = '', ...allows] = textIn(join(folder, NOTE_FILE)).split('\n')
-  return head === headOf(target) ? addedTo(list, allows) : NONE
+  const note = noteIn(folder)
+  return note?.workload === headOf(target) ? addedTo(note.list, note.allows) : NONE
+}
+
+/** Reads the note of a run. `workload`: its kind and value, such as `netns box`. Undefined if there is no note that this user can read. */
+export function noteIn(
+  folder: string,
+): ({ readonly workload: string } & Omit<RunNote, 'target'>) | undefined {
+  try {
+    const lines = readFileSync(join(folder, NOTE_FILE), 'utf8').split('\n')
+    const [workload = '', list = '', ...allows] = lines
+    return list === '' ? undefined : { workload, list, allows }
+  } catch {
+    return undefined
+  }
 }
 
 /** Reads the lines that were added to a list. The file may be missing. */

@@ -2,10 +2,12 @@
 // comment with its reason, because the saved files are where a reader begins. The functions have no side effects.
 
 import { formatSocketAddress } from '../../core/socket-address.ts'
+import { shellWord } from '../shell-word.ts'
 import type { UpEndpoint, UpPlan } from './plan.ts'
 
 /** Names of the files in the folder of a configuration. */
 export const CONFIG_FILE = 'namegate.yaml'
+export const SOCKET = 'admin.sock'
 export const ENDPOINTS_FILE = 'endpoints.yaml'
 export const POLICIES_FOLDER = 'policies'
 export const ALLOW_FILE = `${POLICIES_FOLDER}/up.allow`
@@ -14,6 +16,8 @@ export interface UpTexts {
   readonly plan: UpPlan
   /** The command line, for the first comment. */
   readonly command: string
+  /** Absolute path of the configuration. */
+  readonly config: string
   readonly port: number
   readonly socket: string
   readonly pinPath: string
@@ -33,12 +37,14 @@ export function filesOf(texts: UpTexts): ReadonlyMap<string, string> {
   ])
 }
 
-function configText({ plan, command, port, socket, pinPath, policies, audit }: UpTexts): string {
+function configText(texts: UpTexts): string {
+  const { plan, command, port, socket, pinPath, policies, audit } = texts
   const { mode, datapath, servers, namespace } = plan
+  const config = shellWord(texts.config)
   const where =
     namespace === undefined
-      ? 'Run it with: namegate run --config FILE'
-      : `Run it inside the namespace: nsenter --net=${namespace} namegate run --config FILE`
+      ? `Run it with: namegate run --config ${config}`
+      : `Run it inside the namespace: nsenter --net=${namespace} namegate run --config ${config}`
   const lines = [
     `# Made by: ${command}`,
     `# ${where}`,
@@ -46,7 +52,7 @@ function configText({ plan, command, port, socket, pinPath, policies, audit }: U
     `# ${mode.value}: ${mode.why}.`,
     'listeners:',
     `  - { port: ${port}, mode: ${mode.value} }`,
-    '# The daemon adds the rules that bring queries to the listener. `namegate intercept show` prints them.',
+    `# The daemon adds the rules that bring queries to the listener. \`namegate intercept show --config ${config}\` prints them.`,
     'intercept: { on-start: true }',
     '',
     `# The daemon asks these servers: ${servers.why}.`,

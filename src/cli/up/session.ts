@@ -174,7 +174,8 @@ class ChildDaemon {
 }
 
 /** Lines of the daemon's log that report neither a problem nor its end. */
-const ROUTINE = /^\[[^\]]*\] (?:INFO|DEBUG|TRACE)\b(?!.*in force again)/
+const ROUTINE =
+  /^\[[^\]]*\] (?:INFO|DEBUG|TRACE)\b(?!.*(?:in force again|mode changed|audit (?:re)?set))/
 
 function commandIn(namespace: string | undefined, args: readonly string[]): readonly string[] {
   const words = namespace === undefined ? [] : ['nsenter', `--net=${namespace}`, '--']
