@@ -33,7 +33,7 @@ function malformedQueries(): readonly Row[] {
     ['an octet after the last record', (name) => ask(name, { trailing: Uint8Array.of(0) })],
   ]
   return rows.map(([what, query]) => {
-    const hasName = /missing|behind/.test(what)
+    const hasName = /missing|after/.test(what)
     return {
       kind: 'exchange',
       id: 'P11',
