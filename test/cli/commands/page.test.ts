@@ -1,9 +1,15 @@
 // `namegate page`: the page of a daemon behind its admin socket, on a port of this host and with a token.
 
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { servePage as passOn, type PassedOn } from '../../../src/cli/commands/page.ts'
+import { ForwardedPage } from '../../../src/cli/page/forwarded-page.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError } from '../../../src/core/errors.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
@@ -48,6 +54,41 @@ test('servePage passes the page on to a client with the token, and nothing else 
   }
   const { headers } = await send({ port: page.port }, '/', { headers: right })
   assert.match(String(headers['content-security-policy']), /default-src 'none'/)
+})
+
+/** A daemon in a thread of its own: it closes the connection as soon as it has answered. */
+const ANSWERS_AND_CLOSES = `
+const { createServer } = require('node:http')
+const { parentPort, workerData } = require('node:worker_threads')
+createServer(async (request, response) => {
+  for await (const _ of request) {}
+  response.writeHead(200, { connection: 'close' }).end('{}')
+}).listen(workerData, () => parentPort.postMessage('listening'))
+`
+
+test('ForwardedPage passes every body on to a daemon that closes the connection after its answer', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'namegate-page-'))
+  const socket = join(folder, 'admin.sock')
+  const worker = new Worker(ANSWERS_AND_CLOSES, { eval: true, workerData: socket })
+  await once(worker, 'message')
+  const page = new ForwardedPage(socket)
+  const server = createServer((asked, response) => void page.answer(asked, response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  context.after(async () => {
+    server.close()
+    await worker.terminate()
+    rmSync(folder, { recursive: true })
+  })
+  const address = server.address()
+  assert.ok(address !== null && typeof address === 'object')
+  const headers = { 'content-type': 'application/json' }
+  const seen = new Set<number>()
+  for (let i = 0; i < 100; i++) {
+    const sent = { method: 'POST', headers, body: '{"endpoint":"a","ask":"a.b"}' }
+    seen.add((await send({ port: address.port }, '/page/explain', sent)).status)
+  }
+  assert.deepEqual([...seen], [200])
 })
 
 test('servePage passes a stream on line by line, and ends it with its viewer', async (context) => {
