@@ -27,6 +27,21 @@ export async function readJson(request: IncomingMessage): Promise<Parsed<unknown
     const reason = `content-type: found ${type ?? ''}, expected application/json`
     return { kind: 'bad', reason, problem: 'unsupported-media-type' }
   }
+  const body = await readBody(request)
+  if (body === undefined) {
+    const reason = `body: expected at most ${BODY_MAX} octets`
+    return { kind: 'bad', reason, problem: 'body-too-large' }
+  }
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return { kind: 'ok', value }
+  } catch {
+    return bad('body: expected JSON')
+  }
+}
+
+/** Reads the body. Returns undefined if it is longer than BODY_MAX octets. */
+export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of request) {
@@ -35,16 +50,7 @@ export async function readJson(request: IncomingMessage): Promise<Parsed<unknown
     if (length <= BODY_MAX) chunks.push(chunk)
     if (length > READ_MAX) break
   }
-  if (length > BODY_MAX) {
-    const reason = `body: expected at most ${BODY_MAX} octets`
-    return { kind: 'bad', reason, problem: 'body-too-large' }
-  }
-  try {
-    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
-    return { kind: 'ok', value }
-  } catch {
-    return bad('body: expected JSON')
-  }
+  return length > BODY_MAX ? undefined : Buffer.concat(chunks)
 }
 
 /** Reads `{"mode": "bypass"}`, or `{"mode": "pinned"}`, which a client sends after changing the mode in the pinned maps. */

@@ -2,6 +2,7 @@
 // that the admin API stays out of reach. The socket lets the page change nothing.
 
 import { request, type IncomingMessage, type ServerResponse } from 'node:http'
+import { readBody } from '../../admin/requests.ts'
 import { newPageCounts } from '../../admin/page/counts.ts'
 import { PageFiles } from '../../admin/page/files.ts'
 import { partsOf } from '../../admin/page/page.ts'
@@ -24,6 +25,21 @@ export class ForwardedPage implements ServedPage {
   async answer(asked: IncomingMessage, response: ServerResponse): Promise<boolean> {
     const { pathname } = partsOf(asked)
     if (pathname !== '/' && !pathname.startsWith('/page/')) return false
+    const body = await readBody(asked)
+    if (body === undefined) refuse(response, 413, 'the body is too long')
+    else await this.#forward(asked, body, response)
+    return true
+  }
+
+  async signIn(response: ServerResponse, status: number): Promise<void> {
+    await sendSignIn(this.#files, response, status)
+  }
+
+  async #forward(
+    asked: IncomingMessage,
+    body: Uint8Array,
+    response: ServerResponse,
+  ): Promise<void> {
     await new Promise<void>((done) => {
       const { method, url: path = '/' } = asked
       const options = { socketPath: this.#socket, agent: false, method, path }
@@ -36,19 +52,15 @@ export class ForwardedPage implements ServedPage {
       })
       sent.on('error', () => {
         if (response.headersSent) response.destroy()
-        else unreachable(response)
+        else refuse(response, BAD_GATEWAY, 'the daemon does not answer: it may have ended')
       })
       response.on('close', () => {
         sent.destroy()
         done()
       })
-      asked.pipe(sent)
+      // One write sends head and body. The daemon can close the connection after its answer, and a later write would then fail.
+      sent.end(body)
     })
-    return true
-  }
-
-  async signIn(response: ServerResponse, status: number): Promise<void> {
-    await sendSignIn(this.#files, response, status)
   }
 }
 
@@ -60,10 +72,7 @@ function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string
   return { host: 'localhost', ...Object.fromEntries(passed) }
 }
 
-function unreachable(response: ServerResponse): void {
-  response.writeHead(BAD_GATEWAY, {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-  })
-  response.end(`${JSON.stringify({ error: 'the daemon does not answer: it may have ended' })}\n`)
+function refuse(response: ServerResponse, status: number, error: string): void {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  response.writeHead(status, headers).end(`${JSON.stringify({ error })}\n`)
 }
