@@ -16,6 +16,8 @@ import {
 import type { Output } from '../../support/labs/lab-process.ts'
 
 const skip = canUseExecLab() ?? false
+/** A port without a server. */
+const CLOSED = `${DNS_4}:9`
 const CURL = 'curl --silent --show-error --max-time 8'
 
 describe('namegate exec', { skip }, () => {
@@ -42,6 +44,17 @@ describe('namegate exec', { skip }, () => {
   ): Promise<Output> {
     return await lab.exec({ who, args: [...options, '--', 'sh', '-c', script], ...more })
   }
+
+  it('says which DNS servers did not answer, and how to name another one', async () => {
+    const ask = `getent hosts ${SHOP.name}; echo $?`
+    const silent = ['--allow', SHOP.name, '--upstream', CLOSED]
+    const { stdout, stderr } = await sh('root', silent, ask)
+    assert.equal(stdout, '2\n', stderr)
+    const note = `no DNS server answered (asked ${CLOSED}): name another one with --upstream ADDRESS`
+    assert.ok(stderr.includes(note), stderr)
+    const { stderr: other } = await sh('root', ['--allow', SHOP.name], ask)
+    assert.doesNotMatch(other, /no DNS server answered/)
+  })
 
   for (const who of ['root', 'user'] as const) {
     it(`as ${who}: --hide covers files and folders, and the command cannot uncover them`, async () => {

@@ -162,7 +162,9 @@ export class ExecLab {
     prepare = 'true',
     folder = '.',
   ): { command: string; rest: readonly string[] } {
-    const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
+    const isAsked = args.includes('--upstream')
+    const upstream = isAsked ? [] : ['--upstream', `${DNS_4}:53`]
+    const options = ['exec', ...upstream, ...args]
     // bin/namegate runs what setup.sh has compiled, otherwise the sources.
     const program = `${this.#program}/bin/namegate`
     if (who === 'root' && folder === '.') return { command: program, rest: options }
