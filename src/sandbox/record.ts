@@ -70,6 +70,8 @@ export class Recorder {
   readonly #onRefused: (record: NameRecord | ConnectionRecord) => void
   readonly #namesOf = new Map<string, Set<string>>()
   #seen = 0
+  #hasAnswer = false
+  #hasFailure = false
 
   constructor(options: {
     readonly core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
@@ -83,6 +85,11 @@ export class Recorder {
     this.#flows = options.flows
     this.#dump = options.dump
     this.#onRefused = options.onRefused ?? (() => undefined)
+  }
+
+  /** True if the command asked DNS servers, and none of them answered. */
+  get isUnanswered(): boolean {
+    return this.#hasFailure && !this.#hasAnswer
   }
 
   /** Reads new flows and connections. */
@@ -115,9 +122,13 @@ export class Recorder {
         this.#takeName(flow, 'allowed', true)
         break
       case 'answered':
+        this.#hasAnswer = true
         this.#takeName(flow, 'allowed', false)
         break
       case 'upstream-failed':
+        this.#hasFailure = true
+        this.#takeName(flow, 'failed', false)
+        break
       case 'overloaded':
         this.#takeName(flow, 'failed', false)
         break

@@ -54,7 +54,11 @@ export function makeExecGate(options: ExecGateOptions): Daemon {
       prefixesMax: limits.pairs + configuredPrefixesMax(limits),
       policyEntriesMax: limits['policy-entries'],
     }),
-    servers: serversOf(options.upstreams),
+    servers: options.upstreams.map(({ family, octets, port }) => ({
+      family,
+      address: formatAddress(family, octets),
+      port,
+    })),
     sockets: sockets.listeners,
   })
   const policies = new Map<string, unknown>()
@@ -80,18 +84,11 @@ export async function startExecGate(daemon: Daemon, policyFile: string | undefin
   mustEnforce(daemon)
 }
 
-function serversOf(given: readonly SocketAddress[]) {
+/** Returns the DNS servers to ask: the given ones, or those of resolv.conf. Throws UnavailableError if there are none. */
+export function upstreamsOf(given: readonly SocketAddress[]): readonly SocketAddress[] {
   const found = given.length > 0 ? given : systemResolvers()
-  if (found.length === 0) {
-    throw new UnavailableError(
-      'No upstream server: resolv.conf names none; give --upstream ADDRESS',
-    )
-  }
-  return found.map(({ family, octets, port }) => ({
-    family,
-    address: formatAddress(family, octets),
-    port,
-  }))
+  if (found.length > 0) return found
+  throw new UnavailableError('No upstream server: resolv.conf names none; give --upstream ADDRESS')
 }
 
 const OWN: ReadonlySet<string> = new Set(['policy exec-allow', 'policy exec-record'])

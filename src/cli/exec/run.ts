@@ -9,7 +9,7 @@ import { systemClock } from '../../core/clock.ts'
 import { nodeAddresses as readNodeAddresses } from '../../config/machine.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/ip.ts'
-import type { SocketAddress } from '../../core/socket-address.ts'
+import { formatSocketAddress, type SocketAddress } from '../../core/socket-address.ts'
 import type { Daemon } from '../../daemon/daemon.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { loadConntrack, loadNetlink, loadPosix, type ConntrackAddon } from '../../native/native.ts'
@@ -142,12 +142,13 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   undo.push(async () => await uplink.stop())
   const sockets = await inner
   if (sockets === undefined) return notRun(await launcher.ended, options)
-  const { makeExecGate, startExecGate } = await loading
+  const { makeExecGate, startExecGate, upstreamsOf } = await loading
+  const upstreams = upstreamsOf(options.upstreams)
   const outer = { netlink: loadNetlink(), conntrack: loadConntrack(), posix: loadPosix() }
   const addons = innerAddons(outer, sockets, launcher.pid)
   const { addresses, callerAddresses } = uplink
   const nodeAddresses = [...node, ...callerAddresses.flatMap((each) => parseAddress(each) ?? [])]
-  const daemon = makeExecGate({ ...options, sockets, addons, addresses, nodeAddresses })
+  const daemon = makeExecGate({ ...options, upstreams, sockets, addons, addresses, nodeAddresses })
   undo.push(() => daemon.stop())
   // The datapath attaches to the uplink's interface, which exists when the uplink is ready.
   const over = await Promise.race([uplink.ready, launcher.ended])
@@ -164,7 +165,13 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   // Reads the last refused packets and records them.
   daemon.housekeeping.look()
   recorder.look()
+  if (recorder.isUnanswered) noteSilence(upstreams, options)
   return end.kind === 'failed' ? notRun(end, options) : { code: codeOf(end), recorder }
+}
+
+function noteSilence(upstreams: readonly SocketAddress[], { note }: ExecOptions): void {
+  const asked = upstreams.map(formatSocketAddress).join(', ')
+  note(`no DNS server answered (asked ${asked}): name another one with --upstream ADDRESS`)
 }
 
 function openUplink(
