@@ -21,8 +21,8 @@ import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 const LAST = 'test/conformance/ran.test.ts'
 /** Processes at a time. Each takes files of the other kind when there are none of its own left, so that no core waits at the end. */
 const LANES = Math.min(4, availableParallelism())
-/** Each lab has namespaces, pins and folders of its own. Labs mostly wait: two at a time left half of two cores unused. */
-const KERNEL_LANES = 3
+/** Each lab has namespaces, pins and folders of its own. With three, processes of the other lanes starved the promises of labs. */
+const KERNEL_LANES = 2
 
 function collect() {
   return readdirSync('test', { recursive: true })
