@@ -61,7 +61,7 @@ export function keepSeconds(results) {
   writeFileSync(SECONDS_FILE, `${JSON.stringify(ranked, undefined, 2)}\n`)
 }
 
-/** Whether a file makes network namespaces: such files wait more than they compute. */
+/** Whether a file makes network namespaces: such files wait more than they compute, and come after the others. */
 export function isKernel(file) {
   return ['conformance', 'kernel'].includes(kindOfFile(file))
 }

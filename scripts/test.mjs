@@ -1,6 +1,6 @@
 // Runs the tests and counts them by kind. The files are compiled once (test-modules.mjs). Each has a process of its own or shares one
-// with others of its folder (test-order.mjs). Kernel and conformance tests, which mostly wait, run beside the others, the longest first, and
-// behind all whether the conformance table agrees with what ran.
+// with others of its folder (test-order.mjs). Three processes run at a time, on larger machines up to four, the longest first; kernel and
+// conformance tests come after the others, four at a time, and behind them whether the conformance table agrees with what ran.
 // Ends with a table by kind and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
 //   node scripts/test.mjs [--list] [--kind KIND] [--bail] [--rank] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
@@ -19,10 +19,10 @@ import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
 const LAST = 'test/conformance/ran.test.ts'
-/** Processes at a time. Each takes files of the other kind when there are none of its own left, so that no core waits at the end. */
-const LANES = Math.min(4, availableParallelism())
-/** Each lab has namespaces, pins and folders of its own. With three, processes of the other lanes starved the promises of labs. */
-const KERNEL_LANES = 2
+const LANES = Math.max(3, Math.min(4, availableParallelism()))
+
+/** Each lab has namespaces, pins and folders of its own. Labs mostly wait: two at a time left half of two cores unused. */
+const KERNEL_LANES = 4
 
 function collect() {
   return readdirSync('test', { recursive: true })
@@ -93,17 +93,22 @@ async function runAll(files, place) {
     for (const file of sharing) alone.push(...(await runFiles([file], place)).parts)
     return alone.map((part, i) => withShared(part, shared[i], alone))
   }
-  const lane = async (...queues) => {
-    for (const queue of queues) while (queue.length > 0 && !isOver) await run(queue.shift())
+  const runLanes = async (lanes, queue) => {
+    const lane = async () => {
+      while (queue.length > 0 && !isOver) await run(queue.shift())
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
   }
   const others = files.filter((file) => file !== LAST)
   const queue = property === undefined ? inProcesses(others) : others.map((file) => [file])
-  const kernel = queue.filter(([file]) => isKernel(file))
-  const usual = queue.filter(([file]) => !isKernel(file))
-  await Promise.all([
-    ...Array.from({ length: LANES }, async () => await lane(usual, kernel)),
-    ...Array.from({ length: KERNEL_LANES }, async () => await lane(kernel, usual)),
-  ])
+  await runLanes(
+    LANES,
+    queue.filter(([file]) => !isKernel(file)),
+  )
+  await runLanes(
+    KERNEL_LANES,
+    queue.filter(([file]) => isKernel(file)),
+  )
   if (others.length > 0 && files.includes(LAST) && !isBail) {
     const path = join(folder, 'results.json')
     writeResults(path, results)

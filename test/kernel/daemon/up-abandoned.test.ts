@@ -17,6 +17,7 @@ mount --bind resolv.conf /etc/resolv.conf
 mkdir -p /run/namegate && mount -t tmpfs none /run/namegate
 $NG up --netns $BOX --allow www.shop.test > up.log 2>&1 & up=$!
 for i in $(seq 200); do grep -q 'is protected' up.log && break; sleep 0.2; done
+grep -q 'is protected' up.log || cat up.log >&2
 daemon=$($NG status -o json | sed -n 's/.*"pid": \\([0-9]*\\).*/\\1/p')
 $NG doctor | grep enforcement
 echo '--- replaced'
