@@ -3,7 +3,7 @@
 // in /run/namegate, at the pins in bpffs, and at the tables of this network namespace. It changes nothing.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
 import { hasPins } from '../daemon/noted-pins.ts'
@@ -16,7 +16,7 @@ import { isListening } from './find-daemon.ts'
 import { program } from './program.ts'
 import { shellWord } from './shell-word.ts'
 import { noteIn } from './up/added-lines.ts'
-import { CONFIG_FILE, SOCKET } from './up/files.ts'
+import { configOfList, SOCKET } from './up/files.ts'
 import { runIn } from './up/network.ts'
 
 export interface Abandoned {
@@ -89,7 +89,7 @@ function upRuns(): readonly UpRun[] {
       const note = noteIn(folder)
       if (note === undefined) return []
       // With --write, the list and the configuration are in the folder of the user.
-      const config = join(dirname(dirname(note.list)), CONFIG_FILE)
+      const config = configOfList(note.list)
       const text = textIn(config)
       const made = /^# Made by: (?:namegate )?(.*)$/m.exec(text)?.[1]
       if (made === undefined) return []

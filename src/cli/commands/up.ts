@@ -17,7 +17,14 @@ import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
 import { addedBefore, addedTo, noteIn, writeNote, type AddedLines } from '../up/added-lines.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
-import { ALLOW_FILE, CONFIG_FILE, filesOf, POLICIES_FOLDER, SOCKET } from '../up/files.ts'
+import {
+  ALLOW_FILE,
+  CONFIG_FILE,
+  configOfList,
+  filesOf,
+  POLICIES_FOLDER,
+  SOCKET,
+} from '../up/files.ts'
 import { findPlan } from '../up/find.ts'
 import { readPorts } from '../up/network.ts'
 import type { UpPlan } from '../up/plan.ts'
@@ -147,7 +154,7 @@ function mustBeAble(): void {
 function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableError {
   const folder = dirname(socket)
   const list = noteIn(folder)?.list ?? join(folder, ALLOW_FILE)
-  const config = join(dirname(dirname(list)), CONFIG_FILE)
+  const config = configOfList(list)
   // The plan of now can differ from the one of that daemon: only with redirect are the rules in the namespace.
   const isInside = existsSync(config) && /mode: redirect\b/.test(readFileSync(config, 'utf8'))
   const inside = namespace === undefined || !isInside ? '' : `nsenter --net=${namespace} `

@@ -1,6 +1,7 @@
 // Writes the text of the files that `namegate up` makes: the configuration, the endpoints and the allow-list. Every choice stands in a
 // comment with its reason, because the saved files are where a reader begins. The functions have no side effects.
 
+import { dirname, join } from 'node:path'
 import { formatSocketAddress } from '../../core/socket-address.ts'
 import { shellWord } from '../shell-word.ts'
 import type { UpEndpoint, UpPlan } from './plan.ts'
@@ -11,6 +12,11 @@ export const SOCKET = 'admin.sock'
 export const ENDPOINTS_FILE = 'endpoints.yaml'
 export const POLICIES_FOLDER = 'policies'
 export const ALLOW_FILE = `${POLICIES_FOLDER}/up.allow`
+
+/** Returns the path of the configuration whose allow-list (ALLOW_FILE) is `list`. */
+export function configOfList(list: string): string {
+  return join(dirname(dirname(list)), CONFIG_FILE)
+}
 
 export interface UpTexts {
   readonly plan: UpPlan

@@ -1,7 +1,7 @@
 // ConnectionLooks reads the datapath's connection table to find the open peers of each endpoint. If a peer opened or ended since the look
 // before, ConnectionLooks updates the entries of that endpoint and address. During a restart a look brings back the saved entries of the
-// peers. The reading and the updates are done in bounded steps, because
-// hundreds of thousands of names can lead to one address. An entry is updated only when its peer changes, and not at every look.
+// peers. The reading and the updates are done in bounded steps, because hundreds of thousands of names can lead to one address. An entry
+// is updated only when its peer changes, and not at every look.
 
 import type { PeerScan } from '../../datapath/abilities.ts'
 import type { Datapath } from '../../datapath/datapath.ts'
