@@ -7,56 +7,59 @@ import { kindOfFile } from './test-results.mjs'
 /** Shown first, because a fault there is the quickest to repair. */
 const FIRST = 'style'
 
-/** Processes that take longest (a file, or a folder whose files share one) -> seconds, as a whole run with --rank measured them. */
+/** Files that take longest -> seconds, as a whole run with --rank measured them. */
 const SECONDS_FILE = new URL('./test-seconds.json', import.meta.url)
 const SECONDS = JSON.parse(readFileSync(SECONDS_FILE, 'utf8'))
-const SECONDS_LEAST = 5
+const SECONDS_LEAST = 3
+/** Of each file that takes less than SECONDS_LEAST. */
+const SECONDS_OTHER = 1
 
-/** Folders whose files run in one process for each folder, because they load the same modules and change nothing of their process. */
-const SHARED = new Set(
-  (
-    'admin cli config core datapath dns documents endpoints enforcement explain flows identity ipcache kubernetes lint names policy ' +
-    'proxy reconcile restore sandbox semantics sources state suggest telemetry'
-  ).split(' '),
-)
-/** In a file that needs a process of its own: hooks would be those of every file after it. */
+/**
+ * Files of a folder share a process, because the start of a process takes longer than most files: as many as take this long together.
+ * A longer process would be alone at the end of the run.
+ */
+const SHARED_SECONDS = 45
+/** In a file that needs a process of its own: hooks of the top level would be those of every file after it. */
 const OWN =
-  /\b(?:before|after|beforeEach|afterEach|mock)\b[^}]*\} from 'node:test'|node:child_process|support\/labs\/|\bprocess\.(?:on|once|exit|exitCode|chdir|env)\b/
+  /^(?:before|after|beforeEach|afterEach)\(|\bmock\b[^}]*\} from 'node:test'|\bprocess\.(?:on|once|exit|exitCode|chdir)\b|process\.env\[[^\]]*\] = /m
 
 /** Files -> lists of files that one process runs, the longest first, so that no lane waits for it at the end. */
 export function inProcesses(files) {
   const shared = new Map()
   const processes = []
   for (const file of files) {
-    const [, folder] = file.split('/')
-    if (!SHARED.has(folder) || OWN.test(readFileSync(file, 'utf8'))) {
-      processes.push([file])
-    } else if (shared.has(folder)) {
-      shared.get(folder).push(file)
+    const folder = folderOf(file)
+    const isOwn = folder === 'test' || OWN.test(readFileSync(file, 'utf8'))
+    const open = isOwn ? [] : (shared.get(folder) ?? [])
+    const fitting = open.find((own) => secondsOf([...own, file]) <= SHARED_SECONDS)
+    if (fitting !== undefined) {
+      fitting.push(file)
     } else {
-      shared.set(folder, [file])
-      processes.push(shared.get(folder))
+      const own = [file]
+      processes.push(own)
+      if (!isOwn) shared.set(folder, [...open, own])
     }
   }
   const first = processes.filter((own) => basename(own[0], '.test.ts') === FIRST)
   const others = processes.filter((own) => !first.includes(own))
-  const secondsOf = (own) => SECONDS[titleOf(own)] ?? 0
   return [...first, ...others.sort((a, b) => secondsOf(b) - secondsOf(a))]
 }
 
-function titleOf(files) {
-  const [first] = files
-  return files.length === 1 ? first : `${first.split('/', 2).join('/')}/`
+/** The folder of a kernel test is below test/kernel/. */
+function folderOf(file) {
+  const depth = file.startsWith('test/kernel/') ? 3 : 2
+  return file.split('/').slice(0, -1).slice(0, depth).join('/')
 }
 
-/** Keeps how long the processes of a whole run took, for the order of the runs to come. */
+function secondsOf(files) {
+  return files.reduce((sum, file) => sum + (SECONDS[file] ?? SECONDS_OTHER), 0)
+}
+
+/** Keeps how long the files of a whole run took, for the order of the runs to come. */
 export function keepSeconds(results) {
-  const took = new Map(results.map(({ file, seconds }) => [file, seconds]))
-  const sums = inProcesses([...took.keys()]).map((own) => [
-    titleOf(own),
-    Math.round(own.reduce((sum, file) => sum + took.get(file), 0)),
-  ])
-  const longest = sums.filter(([, seconds]) => seconds >= SECONDS_LEAST)
+  const longest = results
+    .map(({ file, seconds }) => [file, Math.round(seconds)])
+    .filter(([, seconds]) => seconds >= SECONDS_LEAST)
   const ranked = Object.fromEntries(longest.sort(([, a], [, b]) => b - a))
   writeFileSync(SECONDS_FILE, `${JSON.stringify(ranked, undefined, 2)}\n`)
 }
