@@ -20,24 +20,29 @@ function compile(source, filename) {
   const script = new Script(source.latin1Slice(), { filename })
   // The code carries the flags of the moment at which it is taken.
   setFlagsFromString('--lazy')
+  return { script, octets: codeOf(script, source) }
+}
+
+/** Returns the octets of a `.cache` file: what V8 has compiled of the script until now. */
+function codeOf(script, source) {
   const code = script.createCachedData()
   const end = Buffer.alloc(4)
   end.writeUInt32LE(checksum(source, code))
-  return { script, octets: Buffer.concat([code, end]) }
+  return Buffer.concat([code, end])
 }
 
 /**
  * Compiles a bundle, and writes its code for the next start. Returns undefined where it cannot: without the right to write, or
  * with flags in NODE_OPTIONS, with which the next start could not use the code.
  */
-function compileAndKeep(program, source) {
+function compileAndKeep(filename, cache, source) {
   if (process.env.NODE_OPTIONS) return undefined
-  const made = `${program}.cache.${process.pid}`
+  const made = `${cache}.${process.pid}`
   try {
-    accessSync(dirname(program), constants.W_OK)
-    const { script, octets } = compile(source, `${program}.bundle`)
+    accessSync(dirname(cache), constants.W_OK)
+    const { script, octets } = compile(source, filename)
     writeFileSync(made, octets)
-    renameSync(made, `${program}.cache`)
+    renameSync(made, cache)
     return script
   } catch {
     rmSync(made, { force: true })
@@ -45,4 +50,4 @@ function compileAndKeep(program, source) {
   }
 }
 
-module.exports = { compile, compileAndKeep }
+module.exports = { codeOf, compile, compileAndKeep }

@@ -11,22 +11,26 @@ const { Script } = require('node:vm')
 const { crc32 } = require('node:zlib')
 
 const UNAVAILABLE = 3
+/** These use most of the program, for long. The others start with the code of what commands use (scripts/bundle.mjs). */
+const DAEMONS = ['run', 'up']
 const root = join(__dirname, '..')
 refuseOtherMachines()
-load(process.argv[2] === 'exec' ? 'exec' : 'main')
+const command = process.argv[2]
+if (command === 'exec') load('exec')
+else load('main', DAEMONS.includes(command) ? 'main' : 'commands')
 
-/** Runs a bundle of dist/, and returns what it exports; ends the process when the file is none. */
-function load(name) {
-  const path = join(root, 'dist', name)
-  const filename = `${path}.bundle`
+/** Runs a bundle of dist/, and returns what it exports; ends the process when the file is none. `code`: the name of its .cache. */
+function load(name, code = name) {
+  const filename = join(root, 'dist', `${name}.bundle`)
   const module = {}
-  startOf(path, filename)(module, require, pathToFileURL(filename).href, load)
+  const start = startOf(filename, join(root, 'dist', `${code}.cache`))
+  start(module, require, pathToFileURL(filename).href, load)
   return module.exports
 }
 
-function startOf(path, filename) {
+function startOf(filename, cache) {
   try {
-    const start = scriptOf(path, filename, readFileSync(filename)).runInThisContext()
+    const start = scriptOf(filename, cache, readFileSync(filename)).runInThisContext()
     if (typeof start === 'function') return start
     throw new Error('it is not whole')
   } catch (error) {
@@ -36,10 +40,12 @@ function startOf(path, filename) {
   }
 }
 
-function scriptOf(path, filename, source) {
-  const cachedData = codeOf(`${path}.cache`, source)
+function scriptOf(filename, cache, source) {
+  const cachedData = codeOf(cache, source)
   const script =
-    cachedData === undefined ? require('./code-cache.cjs').compileAndKeep(path, source) : undefined
+    cachedData === undefined
+      ? require('./code-cache.cjs').compileAndKeep(filename, cache, source)
+      : undefined
   return script ?? new Script(source.latin1Slice(), { filename, cachedData })
 }
 

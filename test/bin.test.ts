@@ -114,7 +114,8 @@ test('bin/namegate starts from one file, with its code cache if that is good', a
   await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
   const programs = [
     { name: 'exec', args: ['exec', '--help'], says: /^Usage: namegate exec / },
-    { name: 'main', args: ['match', '*.test', 'a.test'], says: /a\.test/ },
+    { name: 'main', args: ['run', '--help'], says: /^Usage: namegate run / },
+    { name: 'commands', args: ['match', '*.test', 'a.test'], says: /a\.test/ },
   ]
   for (const { reason, code, flag = '', change } of STARTS) {
     for (const { name, args, says } of programs) {
