@@ -192,8 +192,12 @@ typescript() {
   rm -rf dist.new
   mkdir -p dist.new
   : >build/.typescript.started
+  # A test checks the types of all files.
+  check=
+  [ "$purpose" != test ] || check=--noCheck
   # Comments are for readers of src/, and of the declarations.
-  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --declaration false --removeComments &&
+  # shellcheck disable=SC2086
+  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --declaration false --removeComments $check &&
     quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --sourceMap false --emitDeclarationOnly --noCheck &&
     quietly node scripts/bundle.mjs dist.new; then
     touch -r build/.typescript.started dist.new/src/.built
@@ -212,8 +216,14 @@ if command -v flock >/dev/null; then
 fi
 npm_packages
 [ "$purpose" = start ] || debian_packages
-[ "$purpose" = test ] && debian_tools
-[ "$purpose" = start ] || native
+# None of these needs another.
+if [ "$purpose" = test ]; then (log=build/setup.tools.log && debian_tools) & fi
+if [ "$purpose" != start ]; then
+  (log=build/setup.native.log && native && exit "$failed") &
+  building=$!
+fi
 typescript
+[ "$purpose" = start ] || wait "$building" || failed=1
+wait
 [ "$purpose" = build ] && exit $failed
 exit 0
