@@ -136,7 +136,7 @@ export class Page {
     if (fields === undefined)
       return refuse(response, 400, 'expected {"endpoint": NAME, "on": true}')
     const [name, on] = [fields.get('endpoint'), fields.get('on')]
-    const answer = auditBody(this.#state, { scope: 'endpoint', name, on })
+    const answer = await auditBody(this.#state, { scope: 'endpoint', name, on })
     if (answer.kind === 'problem') {
       const { kind, detail } = answer.problem
       return refuse(response, PROBLEMS[kind].status, detail)
