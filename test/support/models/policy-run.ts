@@ -40,6 +40,13 @@ export class PolicyRun {
   readonly #cidrMatchesKnown: boolean
   readonly #names: { readonly name: string; readonly address: Prefix }[] = []
   policies: readonly Policy[] = []
+  #known:
+    | {
+        readonly policies: readonly Policy[]
+        readonly names: number
+        readonly verdicts: readonly NaiveVerdict[]
+      }
+    | undefined
 
   constructor(
     seed: number,
@@ -80,7 +87,15 @@ export class PolicyRun {
     this.#names.push({ name, address: prefixOf(text) })
   }
 
+  /** The naive verdicts about all flows. They stay the same until policies or names change. */
   verdicts(): readonly NaiveVerdict[] {
+    const [policies, names] = [this.policies, this.#names.length]
+    if (this.#known?.policies !== policies || this.#known.names !== names)
+      this.#known = { policies, names, verdicts: this.#judge() }
+    return this.#known.verdicts
+  }
+
+  #judge(): readonly NaiveVerdict[] {
     const world = {
       nodeAddresses: NODE_ADDRESSES.map(prefixOf),
       endpointAddresses: ENDPOINTS.flatMap(({ addresses }) => addresses),

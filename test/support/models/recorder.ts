@@ -65,6 +65,8 @@ export class Recorder implements Datapath {
   readonly policies = new Map<string, PolicyEntry>()
   /** Prefixes of each length. */
   readonly #lengths = { 4: new Int32Array(33), 6: new Int32Array(129) }
+  /** Policies of each number of port bits. */
+  readonly #portBits = new Int32Array(17)
   readonly endpoints = new Map<EndpointId, EndpointEntry>()
   /** Connections that a scan reports. */
   readonly connections: { readonly endpoint: EndpointId; readonly peer: Prefix }[] = []
@@ -206,6 +208,7 @@ export class Recorder implements Datapath {
     port: number,
   ): PolicyEntry | undefined {
     for (let portBits = 16; portBits >= 0; portBits--) {
+      if (this.#portBits[portBits] === 0) continue
       const masked = portBits === 0 ? 0 : (port >> (16 - portBits)) << (16 - portBits)
       const key = { endpoint, identity: id, protocol, port: masked, portBits }
       const found = this.policies.get(keyOfPolicy(key))
@@ -220,6 +223,7 @@ export class Recorder implements Datapath {
     entries.forEach((entry, i) => {
       const key = keyOfPolicy(entry)
       each({ section: 'policy', action: 'upsert', key }, i, () => {
+        if (!this.policies.has(key)) this.#portBits[entry.portBits]!++
         this.policies.set(key, entry)
         this.writes.policyUpserts++
       })
@@ -230,7 +234,7 @@ export class Recorder implements Datapath {
     entries.forEach((entry, i) => {
       const key = keyOfPolicy(entry)
       each({ section: 'policy', action: 'remove', key }, i, () => {
-        this.policies.delete(key)
+        if (this.policies.delete(key)) this.#portBits[entry.portBits]!--
         this.writes.policyRemovals++
       })
     })
