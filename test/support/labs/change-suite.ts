@@ -8,14 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ChangeSite, type ChangeCount, type ChangeSiteOptions } from './change-site.ts'
 import { canUseNamegate } from './lab-namegate.ts'
 
-const [TIMES = 1, UDP_RATE = 1000, TCP_RATE = 100] = (
+const [TIMES = 1, UDP_RATE = 300, TCP_RATE = 50] = (
   process.env['NAMEGATE_TAKE_OVERS']?.split(',') ?? []
 ).map(Number)
-const RATES = { udp: UDP_RATE, tcp: TCP_RATE, flows: 2000 }
+const RATES = { udp: UDP_RATE, tcp: TCP_RATE, flows: 1000 }
 /** Pause between two changes. */
 const PAUSE_MS = 500
 /** A daemon is slower just after its start. Another test measures that. */
-const WARM_UP_MS = 3000
+const WARM_UP_MS = 1500
 /** The retry time of resolv.conf(5). */
 const RETRY_MS = 5000
 
