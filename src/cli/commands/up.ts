@@ -4,15 +4,18 @@
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { messageOf, UnavailableError } from '../../core/errors.ts'
+import { defaultConfig } from '../../config/load.ts'
+import { formatFault, messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { forgetPins } from '../../daemon/noted-pins.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { whyMissing } from '../../native/native-files.ts'
 import { isBuilt, loadPosix } from '../../native/native.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
+import { readingOf } from '../../sources/files/policy-files.ts'
 import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
+import { checkPaths } from '../policy/check-paths.ts'
 import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
 import { addedBefore, addedTo, noteIn, writeNote, type AddedLines } from '../up/added-lines.ts'
@@ -40,6 +43,7 @@ const PORTS_MAX = 1000
 export async function runUp(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const options = readUpOptions(read)
   if (typeof options === 'string') return read.wrong(options)
+  mustRead(options)
   mustBeAble()
   const plan = await findPlan(options, runTool)
   const running = join(RUN, `up-${plan.name}`)
@@ -133,6 +137,14 @@ function nextTime({ allows, write, isForced }: UpOptions, folder: string): strin
   const command = [program(), ...process.argv.slice(2).map(shellWord), ...added, ...force].join(' ')
   const saved = write === undefined ? '  (--write DIR keeps the configuration with its list)\n' : ''
   return `namegate: to allow these next time: ${command}\n${saved}`
+}
+
+/** Throws UsageError if the daemon would refuse a file of the user. Nothing is written then. */
+function mustRead({ policies }: UpOptions): void {
+  const { faults } = checkPaths(policies, readingOf(defaultConfig().policies))
+  if (faults.length === 0) return
+  const lines = faults.map((fault) => `\n  ${formatFault(fault)}`)
+  throw new UsageError(`up refuses the files of --allow-file and --policy:${lines.join('')}`)
 }
 
 /** Throws UnavailableError if this process cannot protect anything. */
