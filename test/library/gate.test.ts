@@ -10,6 +10,7 @@ import {
   job,
   policyObject,
   withGate,
+  withUpstream,
   Asker,
   brief,
   take,
@@ -76,38 +77,40 @@ test('Gate.change of ten thousand addresses at once resolves when all of them ar
 })
 
 test('createGate keeps several gates of one process apart', async () => {
-  const gates = await Promise.all(
-    ['a.example', 'b.example', 'c.example'].map(
-      async (name) =>
-        new Asker(
-          await createGate({
-            config: config({ metrics: { port: 0 } }),
-            policies: { web: policyObject('web', name) },
-            endpoints: [job],
-          }),
-        ),
-    ),
-  )
-  try {
-    const answers: (readonly string[])[] = []
-    for (const gate of gates)
-      answers.push([await gate.ask('a.example'), await gate.ask('b.example')])
-    assert.deepEqual(answers, [
-      ['NOERROR', 'REFUSED 15'],
-      ['REFUSED 15', 'NOERROR'],
-      ['REFUSED 15', 'REFUSED 15'],
-    ])
-    const [first, second, third] = gates
-    assert.equal(new Set(gates.map(({ gate }) => gate.metricsPort)).size, 3)
-    await second?.stop()
-    assert.equal(await first?.ask('a.example'), 'NOERROR')
-    const flows = await take(third?.gate.flows({ kept: true }) ?? nothing(), 2)
-    assert.deepEqual(flows.map(brief), ['denied job a.example', 'denied job b.example'])
-    const text = await (await fetch(`http://127.0.0.1:${first?.gate.metricsPort}/metrics`)).text()
-    assert.match(text, /namegate_build_info/)
-  } finally {
-    for (const gate of gates) await gate.stop()
-  }
+  await withUpstream(async () => {
+    const gates = await Promise.all(
+      ['a.example', 'b.example', 'c.example'].map(
+        async (name) =>
+          new Asker(
+            await createGate({
+              config: config({ metrics: { port: 0 } }),
+              policies: { web: policyObject('web', name) },
+              endpoints: [job],
+            }),
+          ),
+      ),
+    )
+    try {
+      const answers: (readonly string[])[] = []
+      for (const gate of gates)
+        answers.push([await gate.ask('a.example'), await gate.ask('b.example')])
+      assert.deepEqual(answers, [
+        ['NOERROR', 'REFUSED 15'],
+        ['REFUSED 15', 'NOERROR'],
+        ['REFUSED 15', 'REFUSED 15'],
+      ])
+      const [first, second, third] = gates
+      assert.equal(new Set(gates.map(({ gate }) => gate.metricsPort)).size, 3)
+      await second?.stop()
+      assert.equal(await first?.ask('a.example'), 'NOERROR')
+      const flows = await take(third?.gate.flows({ kept: true }) ?? nothing(), 2)
+      assert.deepEqual(flows.map(brief), ['denied job a.example', 'denied job b.example'])
+      const text = await (await fetch(`http://127.0.0.1:${first?.gate.metricsPort}/metrics`)).text()
+      assert.match(text, /namegate_build_info/)
+    } finally {
+      for (const gate of gates) await gate.stop()
+    }
+  })
 })
 
 async function* nothing(): AsyncGenerator<never> {}
@@ -123,30 +126,32 @@ test('createGate touches nothing of the process, and nothing on disk that was no
   const here = process.cwd()
   process.chdir(folder)
   try {
-    const lines: string[] = []
-    const gate = await createGate({
-      config: config({ log: { format: 'json' }, metrics: { port: 0 } }),
-      endpoints: [job],
-      log: (line) => void lines.push(line),
+    await withUpstream(async () => {
+      const lines: string[] = []
+      const gate = await createGate({
+        config: config({ log: { format: 'json' }, metrics: { port: 0 } }),
+        endpoints: [job],
+        log: (line) => void lines.push(line),
+      })
+      await gate.setPolicy('web', policyObject('web', 'a.example'))
+      await gate.stop()
+      await gate.stop()
+      await assert.rejects(gate.removePolicy('web'), (error) => error instanceof UnavailableError)
+      assert.ok(
+        lines.some((line) => line.includes('"configuration changed"')),
+        lines.join(''),
+      )
+      assert.deepEqual(
+        ['var', 'config'].filter((name) => existsSync(name)),
+        [],
+      )
+      const named = config({ state: { directory: 'state' }, admin: { socket: 'admin.sock' } })
+      const kept = await createGate({ config: named })
+      assert.deepEqual([existsSync('state/lock'), existsSync('admin.sock')], [true, true])
+      await assert.rejects(createGate({ config: named }), /state folder .* is in use by/)
+      await kept.stop()
+      await (await createGate({ config: named })).stop()
     })
-    await gate.setPolicy('web', policyObject('web', 'a.example'))
-    await gate.stop()
-    await gate.stop()
-    await assert.rejects(gate.removePolicy('web'), (error) => error instanceof UnavailableError)
-    assert.ok(
-      lines.some((line) => line.includes('"configuration changed"')),
-      lines.join(''),
-    )
-    assert.deepEqual(
-      ['var', 'config'].filter((name) => existsSync(name)),
-      [],
-    )
-    const named = config({ state: { directory: 'state' }, admin: { socket: 'admin.sock' } })
-    const kept = await createGate({ config: named })
-    assert.deepEqual([existsSync('state/lock'), existsSync('admin.sock')], [true, true])
-    await assert.rejects(createGate({ config: named }), /state folder .* is in use by/)
-    await kept.stop()
-    await (await createGate({ config: named })).stop()
   } finally {
     process.chdir(here)
     rmSync(folder, { recursive: true })

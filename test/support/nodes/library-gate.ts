@@ -1,7 +1,6 @@
 // A library gate in the test's own process, an upstream that the test controls, and clients by source address.
 
 import assert from 'node:assert/strict'
-import { after, before } from 'node:test'
 import {
   createGate,
   InvalidInputError,
@@ -13,15 +12,13 @@ import {
 import { DnsClient } from '../peers/dns-client.ts'
 import { answerTo, FakeUpstream } from '../peers/upstream.ts'
 
-let upstream: FakeUpstream
-before(async () => {
-  upstream = await FakeUpstream.start((query) => query.send(answerTo(query, { ttl: 300 })))
-})
-after(async () => await upstream.stop())
+/** The upstream of the running test. Test files share a process, so no hook of a file starts it. */
+let upstream: FakeUpstream | undefined
 
 export const job = { name: 'job', addresses: ['127.0.0.1'], labels: { app: 'job' } }
 
 export function config(more: GateOptions['config'] = {}): NonNullable<GateOptions['config']> {
+  assert.ok(upstream !== undefined, 'config() needs withUpstream or withGate around it')
   const servers = [`127.0.0.1:${upstream.port}`]
   return { upstreams: { servers }, 'unknown-clients': { wait: '0s' }, ...more }
 }
@@ -51,16 +48,31 @@ export class Asker {
   }
 }
 
+/** Runs a test with an upstream that answers every name. */
+export async function withUpstream(run: () => Promise<void>): Promise<void> {
+  const server = await FakeUpstream.start((query) => query.send(answerTo(query, { ttl: 300 })))
+  upstream = server
+  try {
+    await run()
+  } finally {
+    upstream = undefined
+    await server.stop()
+  }
+}
+
+/** Runs a test with a gate and its upstream. */
 export async function withGate(
   options: GateOptions,
   run: (gate: Gate, ask: Asker['ask']) => Promise<void>,
 ): Promise<void> {
-  const asker = new Asker(await createGate({ config: config(), ...options }))
-  try {
-    await run(asker.gate, async (name, from) => await asker.ask(name, from))
-  } finally {
-    await asker.stop()
-  }
+  await withUpstream(async () => {
+    const asker = new Asker(await createGate({ config: config(), ...options }))
+    try {
+      await run(asker.gate, async (name, from) => await asker.ask(name, from))
+    } finally {
+      await asker.stop()
+    }
+  })
 }
 
 export function policyObject(name: string, matchName: string): PolicyDocument {
