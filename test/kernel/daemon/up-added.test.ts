@@ -12,6 +12,9 @@ import { ALLOWED, OTHER, UpLab, type UpRun } from '../../support/labs/up-lab.ts'
 import { until } from '../../support/peers/client.ts'
 
 const LIMIT_MS = 90_000
+/** Holds the lock for the rules of interception in its network namespace. Its argument is the folder with the locks. */
+const HOLD =
+  'exec 9>>"$1/interception-$(stat -Lc %i /proc/self/ns/net).lock" && flock 9 && echo held && exec sleep 300'
 const NEXT_TIME = /allow these next time: (.*)/
 
 describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false }, () => {
@@ -50,11 +53,13 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     appendFileSync(list, `not a name\nhalf.test`)
     assert.equal((await kill(first))?.code, 3)
 
-    const faulty = join(lab.folder, 'faulty.allow')
-    writeFileSync(faulty, 'not a name\n')
-    const failed = await start('--policy', faulty).process.ended(LIMIT_MS)
+    // The start fails because another process holds a lock that the daemon needs.
+    const holder = lab.node.start('sh', ['-c', HOLD, 'sh', lab.shared])
+    await holder.untilOutput(/held/, LIMIT_MS)
+    const failed = await start().process.ended(LIMIT_MS)
     assert.notEqual(failed?.code, 0, 'a start that fails')
     assert.match(failed?.stderr ?? '', /left out "not a name": /)
+    await holder.stop()
     const again = start()
     await again.protects()
     assert.equal(await lab.fetch(lab.pod(0).host, OTHER), '200')
