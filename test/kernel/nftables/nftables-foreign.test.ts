@@ -100,10 +100,10 @@ dns: { hold: { limit: 10s } }`,
       return await table.structure()
     }
 
-    async function until(what: string, isSo: () => Promise<boolean>): Promise<number> {
+    async function until(what: () => string, isSo: () => Promise<boolean>): Promise<number> {
       const from = performance.now()
       while (!(await isSo())) {
-        assert.ok(performance.now() - from < LIMIT_MS, what)
+        assert.ok(performance.now() - from < LIMIT_MS, what())
         await sleep(LOOK_MS)
       }
       return performance.now() - from
@@ -146,15 +146,22 @@ dns: { hold: { limit: 10s } }`,
           const good = await seen(change)
           const [count, said] = [await repaired(), namegate.daemon.stderr.length]
           await table.nft(await change.script(table))
+          let now = ''
           const ms = await until(
-            `${change.title}: undone`,
-            async () => (await seen(change)) === good,
+            () => `${change.title}: undone; found ${now}, expected ${good}`,
+            async () => (now = await seen(change)) === good,
           )
           slowest = Math.max(slowest, ms)
           if (ms > 300) slow.push(`${change.title} ${Math.round(ms)} ms`)
           const tells = (): boolean => namegate.daemon.stderr.slice(said).includes(change.named)
-          await until(`${change.title}: told`, async () => tells())
-          await until(`${change.title}: counted`, async () => (await repaired()) > count)
+          await until(
+            () => `${change.title}: told`,
+            async () => tells(),
+          )
+          await until(
+            () => `${change.title}: counted`,
+            async () => (await repaired()) > count,
+          )
         }
         context.diagnostic(
           `${COUNT} addresses: slowest ${Math.round(slowest)} ms; ${slow.join(', ')}`,
@@ -182,7 +189,7 @@ dns: { hold: { limit: 10s } }`,
           (await table.get('exact4', '0x0 . 203.0.113.9')) === '' &&
           (await table.get('exact4', table.learned(4))) !== '' &&
           (await table.elements('unenforced')).length === 0
-        const ms = await until('right after two writers', isRight)
+        const ms = await until(() => 'right after two writers', isRight)
         context.diagnostic(`right ${Math.round(ms)} ms after the last change`)
       })
       await isVerified()
