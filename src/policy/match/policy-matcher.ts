@@ -79,18 +79,18 @@ export class PolicyMatcher {
     return group.selecting
   }
 
-  /** Notes the position of each policy. Mostly a few policies were replaced, and all others keep their positions. */
+  /** Notes the position of each policy. Mostly a few policies were replaced or added at the end, and all others keep their positions. */
   #place(policies: readonly Policy[]): PolicyDifference {
     const before = this.#policies
     const places = this.#places
     this.#policies = policies
-    const isLikeBefore = policies.length === before.length && places.size === before.length
+    const isLikeBefore = policies.length >= before.length && places.size === before.length
     if (!isLikeBefore) return this.#placeAll(policies)
     const [gone, come] = [new Set<Policy>(), new Map<Policy, number>()]
     policies.forEach((policy, place) => {
       const old = before[place]
-      if (old === policy || old === undefined) return
-      gone.add(old)
+      if (old === policy) return
+      if (old !== undefined) gone.add(old)
       come.set(policy, place)
     })
     const added = [...come.keys()].filter((policy) => !places.has(policy))

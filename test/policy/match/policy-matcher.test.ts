@@ -59,6 +59,7 @@ test('PolicyMatcher selects what a look at every policy selects, in their order,
       [...kept, ...fresh],
       [...fresh, ...kept.toReversed()],
       replaced,
+      [...replaced, ...fresh],
     ])
     const { added, removed } = matcher.set(next)
     assert.deepEqual(new Set(added), new Set(next.filter((each) => !policies.includes(each))))
