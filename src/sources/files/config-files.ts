@@ -15,7 +15,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { ResourceKeeper } from '../api-resources.ts'
 import { withInterfaceAddresses } from './endpoint-files.ts'
 import { LastGoodTexts, type FileStanding, type TextKeeper } from './last-good-texts.ts'
-import { hasNoOther, policyReader, repeatedPolicies } from './policy-files.ts'
+import { policyKey, policyReader, repeatedPolicies } from './policy-files.ts'
 import { isObjectName } from '../../core/object-names.ts'
 import { ResourceSources, type ResourceSourcesOptions } from '../resource-sources.ts'
 import { SourceFiles, type SourceFile } from './source-files.ts'
@@ -56,7 +56,7 @@ export class ConfigFiles {
       parse: policyReader(config, log),
       texts,
       together: repeatedPolicies,
-      isWithin: hasNoOther,
+      keyOf: policyKey,
       yields: isObjectName,
     })
     this.endpoints = new SourceFiles({

@@ -72,7 +72,7 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
   const faults: Fault[] = []
   for (const policy of policies) {
     const { position } = policy
-    const key = keyOf(policy)
+    const key = policyKey(policy)
     if (key === undefined) continue
     const before = first.get(key)
     if (before === undefined) first.set(key, position)
@@ -84,14 +84,8 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
   return faults
 }
 
-/** True if every policy of the file's new version was in its old version, so that no new conflict with another file is possible. */
-export function hasNoOther(after: readonly Policy[], before: readonly Policy[]): boolean {
-  const keys = new Set(before.map(keyOf))
-  return after.every((policy) => keys.has(keyOf(policy)) || keyOf(policy) === undefined)
-}
-
-/** Names a policy. Undefined for an allow-list, whose name comes from its file, because files in two folders can have the same name. */
-function keyOf({ kind, namespace, name }: Policy): string | undefined {
+/** Names a policy, which only one file can have. Undefined for an allow-list, whose name comes from its file, because files in two folders can have the same name. */
+export function policyKey({ kind, namespace, name }: Policy): string | undefined {
   if (kind === 'AllowList') return undefined
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
 }

@@ -1,6 +1,6 @@
 // Proposes a version of each file: its last good version, or its version in force while the last good one contradicts other files.
 // `SourceFiles` owns a Proposal. While all files agree, `proposed` has the good version of each draft. `propose` looks only at the drafts
-// that were set, if these cannot contradict other files, and else at all files. `accept` looks at the files whose proposal changed.
+// that were set, if no other draft has their keys, and else at all files. `accept` looks at the files whose proposal changed.
 // An object of a cluster is treated as a file that yields: while it contradicts a real file, no version of it is in force.
 
 import type { Fault } from '../../core/errors.ts'
@@ -9,8 +9,11 @@ import { JoinedLists } from '../../core/tables/joined-lists.ts'
 export interface ProposalOptions<Item> {
   /** Returns the faults between the items of all files. */
   readonly together: (items: readonly Item[]) => readonly Fault[]
-  /** Returns true if new items of a file surely agree with all other files, given that the old items agreed. Default: returns false. */
-  readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
+  /**
+   * Returns the key of an item. Items of two files contradict each other only if they have the same key; an item without a key contradicts
+   * none. Absent: items contradict each other in other ways too.
+   */
+  readonly keyOf?: (item: Item) => string | undefined
   /** Returns true if every file that does not yield has precedence over this file. Default: returns false. */
   readonly yields?: (path: string) => boolean
 }
@@ -36,6 +39,8 @@ export class Proposal<Item> {
   readonly #touched = new Set<string>()
   /** Files whose proposal differs from their items in force. Undefined while this is not known. */
   #ahead: Set<string> | undefined = new Set()
+  /** By key: how many drafts have a good item with this key. */
+  readonly #owners = new Map<string, number>()
   /** True if all files agreed in the last proposal. */
   #agrees = false
   /** Files whose draft has faults. */
@@ -75,13 +80,15 @@ export class Proposal<Item> {
 
   /** Sets the draft of a file. `draft` undefined: the file was removed. Returns true if the file has a draft now or had one before. */
   set(path: string, draft: Draft<Item> | undefined): boolean {
-    const had = this.#drafts.has(path)
+    const before = this.#drafts.get(path)
+    this.#countOwners(before, -1)
+    this.#countOwners(draft, 1)
     if (draft === undefined) this.#drafts.delete(path)
     else this.#drafts.set(path, draft)
     if (draft !== undefined && draft.faults.length > 0) this.#faulty.add(path)
     else this.#faulty.delete(path)
     this.#touched.add(path)
-    return had || draft !== undefined
+    return before !== undefined || draft !== undefined
   }
 
   /** Proposes the last good version of every file that does not contradict others. */
@@ -106,11 +113,25 @@ export class Proposal<Item> {
 
   /** True if the file still agrees with all other files. All files must have agreed before. */
   #isUncontested(path: string): boolean {
-    const { isWithin } = this.#options
+    const { keyOf } = this.#options
     const draft = this.#drafts.get(path)
-    const before = this.#proposed.get(path)
-    if (draft?.good === before) return true
-    return isWithin?.(draft?.good ?? [], before ?? []) ?? false
+    if (draft?.good === this.#proposed.get(path)) return true
+    if (keyOf === undefined) return false
+    return this.#keysOf(draft).every((key) => this.#owners.get(key) === 1)
+  }
+
+  #keysOf(draft: Draft<Item> | undefined): readonly string[] {
+    const { keyOf } = this.#options
+    if (keyOf === undefined || draft === undefined) return []
+    return [...new Set(draft.good.map(keyOf))].filter((key) => key !== undefined)
+  }
+
+  #countOwners(draft: Draft<Item> | undefined, by: 1 | -1): void {
+    for (const key of this.#keysOf(draft)) {
+      const count = (this.#owners.get(key) ?? 0) + by
+      if (count === 0) this.#owners.delete(key)
+      else this.#owners.set(key, count)
+    }
   }
 
   /** Proposes the current version of one file. */

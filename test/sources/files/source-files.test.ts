@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
 import type { Policy } from '../../../src/policy/rule.ts'
 import {
-  hasNoOther,
+  policyKey,
   parsePolicyFile,
   repeatedPolicies,
 } from '../../../src/sources/files/policy-files.ts'
@@ -22,7 +22,7 @@ function newFiles(): SourceFiles<Policy> {
     clock,
     parse: (text, file) => parsePolicyFile(text, file),
     together: repeatedPolicies,
-    isWithin: hasNoOther,
+    keyOf: policyKey,
   })
 }
 
@@ -88,6 +88,19 @@ test('SourceFiles holds a file with the policy of another one, until that one is
   rmSync(join(folder, 'a.yaml'))
   assert.equal(settle(), true)
   assert.deepEqual(inForce().toSorted(), ['a other.test', 'c one.test'])
+  assert.deepEqual(files.faults, [])
+})
+
+test('SourceFiles holds one of two new files that come together with the same policy', () => {
+  write('d', 'new', 'one.test')
+  write('e', 'new', 'other.test')
+  write('f', 'own', 'one.test')
+  assert.equal(settle(), true)
+  const three = ['a one.test', 'b one.test', 'c one.test']
+  assert.deepEqual(inForce(), [...three, 'new one.test', 'own one.test'])
+  assert.match(files.faults.map(({ message }) => message).join('\n'), /new again/)
+  rmSync(join(folder, 'e.yaml'))
+  assert.equal(settle(), false)
   assert.deepEqual(files.faults, [])
 })
 
