@@ -85,7 +85,7 @@ const FILES = [
   [
     'endpoints.yaml',
     ENDPOINTS,
-    `the file is not there, its last good version stays in force: put it back, or write 'endpoints: []' to remove all its endpoints, ${END}`,
+    `the file is not there, its last good version stays in force: put it back, or write 'endpoints: []' to remove all its endpoints (then no policy restricts them), ${END}`,
   ],
   [
     'resources.yaml',

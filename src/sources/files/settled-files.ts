@@ -224,7 +224,8 @@ export function missingFault({ path, position }: PlacedPath): Fault {
 /** Returns the fault of a configured file that went, or undefined if anything has the path. `list`: the key of its list, if it has one. */
 export function goneFault(file: string, list: string | undefined): Fault | undefined {
   if (isEntry(file)) return undefined
-  const none = list === undefined ? '' : `or write '${list}: []' to remove all its ${list}, `
+  const open = list === 'endpoints' ? ' (then no policy restricts them)' : ''
+  const none = list === undefined ? '' : `or write '${list}: []' to remove all its ${list}${open}, `
   const message = `the file is not there, its last good version stays in force: put it back, ${none}or take it out of the configuration and start the daemon again`
   return { position: { file, line: 1, column: 1 }, message }
 }
