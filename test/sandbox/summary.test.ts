@@ -71,7 +71,12 @@ test('summaryRows say what was refused and which option would allow it', () => {
       'guarded, so no name opens it: --allow 169.254.169.254:80/tcp, or a file for --policy (toCIDR; toEntities: host for this host)',
     ],
     ['192.0.2.9 1', 'refused', '1', 'no name was answered with this address'],
-    ['[2001:db8::9]:80/tcp', 'refused', '1', 'no name was answered with this address'],
+    [
+      '[2001:db8::9]:80/tcp',
+      'refused',
+      '1',
+      'no name was answered with this address: --allow [2001:db8::9]:80/tcp',
+    ],
   ])
 })
 
@@ -112,7 +117,7 @@ test('refusalLine says what was refused, and what would allow it', () => {
     ],
     [
       mkConnection({ verdict: 'audited' }),
-      'would refuse connection 192.0.2.1:443/tcp: no name was answered with this address',
+      'would refuse connection 192.0.2.1:443/tcp: no name was answered with this address: --allow 192.0.2.1:443/tcp',
     ],
   ]
   for (const [record, expected] of rows) assert.equal(refusalLine(record), expected)

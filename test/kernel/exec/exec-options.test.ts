@@ -174,7 +174,7 @@ describe('namegate exec', { skip }, () => {
     const lines = readFileSync(log, 'utf8').split('\n')
     const told = lines.filter((line) => line.startsWith('namegate: refused'))
     assert.deepEqual(told.toSorted(), [
-      `namegate: refused connection ${UNLEARNED_4}:80/tcp: no name was answered with this address`,
+      `namegate: refused connection ${UNLEARNED_4}:80/tcp: no name was answered with this address: --allow ${UNLEARNED_4}:80/tcp`,
       `namegate: refused name ${BANK.name}: --allow ${BANK.name}`,
     ])
     assert.ok(lines.includes('namegate: names asked, connections refused'))
