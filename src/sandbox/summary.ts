@@ -36,7 +36,7 @@ export interface RefusedConnection {
   readonly names: readonly string[]
   /** True if the address is guarded: no answer for any name can open it (docs/spec/semantics 4). */
   readonly guarded: boolean
-  /** Options that would each allow the connection. Empty for an address of no answer, a guarded address, and a DNS server. */
+  /** Options that would each allow the connection. Empty for a guarded address, and for a DNS server. */
   readonly allow: readonly string[]
 }
 
@@ -95,9 +95,11 @@ function refusedOf(record: ConnectionRecord, verdict: 'refused' | 'audited'): Re
   const names = [...record.names].sort()
   const usable =
     !guarded && !isDnsConnection(protocol, port) && (protocol === 'TCP' || protocol === 'UDP')
-  const allow = usable
-    ? names.map((name) => `--allow ${name}:${port}/${protocol.toLowerCase()}`)
-    : []
+  const places =
+    names.length === 0
+      ? [placeOf(record)]
+      : names.map((name) => `${name}:${port}/${protocol.toLowerCase()}`)
+  const allow = usable ? places.map((place) => `--allow ${place}`) : []
   return { address, port, protocol, packets, verdict, names, guarded, allow }
 }
 
@@ -124,16 +126,22 @@ export function summaryRows({ names, refused }: Summary): readonly (readonly str
   ]
 }
 
-function placeOf({ address, port, protocol }: RefusedConnection): string {
+function placeOf({
+  address,
+  port,
+  protocol,
+}: Pick<RefusedConnection, 'address' | 'port' | 'protocol'>): string {
   const host = address.includes(':') ? `[${address}]` : address
   return port === 0 ? `${host} ${protocol}` : `${host}:${port}/${protocol.toLowerCase()}`
 }
 
 function remedyOf(connection: RefusedConnection): string {
-  const { guarded, allow, port, protocol } = connection
+  const { guarded, allow, names, port, protocol } = connection
   if (isDnsConnection(protocol, port)) return ASK_AGAIN
-  if (!guarded)
-    return allow.length > 0 ? allow.join(' or ') : 'no name was answered with this address'
+  if (!guarded) {
+    const unknown = names.length === 0 ? ['no name was answered with this address'] : []
+    return [...unknown, ...(allow.length === 0 ? [] : [allow.join(' or ')])].join(': ')
+  }
   const option = port === 0 ? '' : `--allow ${placeOf(connection)}, or `
   return `guarded, so no name opens it: ${option}a file for --policy (toCIDR; toEntities: host for this host)`
 }
