@@ -112,6 +112,17 @@ export class ForeignTable {
     return stdout
   }
 
+  /** What nft prints; empty if the table, set or element is missing. nft ends with EINTR when the daemon changes the table meanwhile. */
+  async #read(...args: readonly string[]): Promise<string> {
+    for (;;) {
+      const { code, stdout, stderr } = await this.#host.run('nft', args, { limitMs: 60_000 })
+      if (code === 0) return stdout
+      if (stderr.includes('No such file or directory')) return ''
+      if (!stderr.includes('Interrupted system call'))
+        throw new Error(`nft ${args.join(' ')}: ${stderr}`)
+    }
+  }
+
   /** Key of a learned address. */
   learned(i: number): string {
     return `0x0 . ${this.#learned[i % this.#learned.length] ?? ''}`
@@ -120,14 +131,13 @@ export class ForeignTable {
   /** The text of an element; empty if it is missing. */
   async get(name: string, key: string): Promise<string> {
     const args = ['get', 'element', ...TABLE.split(' '), name, `{ ${key} }`]
-    const { stdout } = await this.#host.run('nft', args)
-    return /elements = \{ (.*?) \}/s.exec(stdout)?.[1] ?? ''
+    return /elements = \{ (.*?) \}/s.exec(await this.#read(...args))?.[1] ?? ''
   }
 
   /** The elements of a set in order, one per line, without the parts that change by themselves. */
   async elements(name: string): Promise<readonly string[]> {
     const kind = MAPS.test(name) ? 'map' : 'set'
-    const text = await this.nft('list', kind, ...TABLE.split(' '), name).catch(() => '')
+    const text = await this.#read('list', kind, ...TABLE.split(' '), name)
     const list = /elements = \{ (.*?) \}/s.exec(text)?.[1] ?? ''
     return list
       .split(/,\s+/)
@@ -138,7 +148,7 @@ export class ForeignTable {
 
   /** Tables, sets, chains and rules, without elements and counts. */
   async structure(): Promise<string> {
-    const text = await this.nft('-t', 'list', 'table', ...TABLE.split(' ')).catch(() => '')
+    const text = await this.#read('-t', 'list', 'table', ...TABLE.split(' '))
     return text.replaceAll(/packets \d+ bytes \d+/g, '')
   }
 }
