@@ -84,7 +84,10 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
   return faults
 }
 
-/** Names a policy, which only one file can have. Undefined for an allow-list, whose name comes from its file, because files in two folders can have the same name. */
+/**
+ * Names a policy, which only one file can have. Undefined for an allow-list: its name comes from its file, and files in two folders can
+ * have the same name.
+ */
 export function policyKey({ kind, namespace, name }: Policy): string | undefined {
   if (kind === 'AllowList') return undefined
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
