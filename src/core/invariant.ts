@@ -8,8 +8,3 @@ export function invariant(condition: boolean, text: string, about?: number): ass
   if (condition) return
   throw new Error(`Invariant broken: ${text}${about === undefined ? '' : `: ${about}`}`)
 }
-
-/** For the default branch of a switch that has all cases. */
-export function assertNever(value: never): never {
-  throw new Error(`Invariant broken: unexpected value ${JSON.stringify(value)}`)
-}

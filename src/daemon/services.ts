@@ -129,11 +129,6 @@ export class DaemonServices {
     return this.#scrape?.port
   }
 
-  /** The port of the web page. Undefined without `admin.page`. */
-  get pagePort(): number | undefined {
-    return this.#pageServer?.port
-  }
-
   /** Starts the services and the daemon. The caller must call `stop`, also when `start` rejects. */
   async start(): Promise<void> {
     await this.#scrape?.start()

@@ -16,7 +16,6 @@ export const OWNER_KINDS = [
   'policy',
   'restored',
 ] as const
-export type OwnerKind = (typeof OWNER_KINDS)[number]
 
 export const OWNER_NODE = 0
 export const OWNER_ENDPOINT = 1

@@ -284,8 +284,6 @@ export type IdentityShape = z.infer<typeof identity>
 /** One entry that the datapath enforces now. */
 export type DatapathShape = z.infer<typeof entry>
 export type DifferenceShape = z.infer<typeof difference>
-export type VerifyShape = z.infer<typeof verify>
 export type AuditResultShape = z.infer<typeof auditResult>
 export type ProblemShape = z.infer<typeof problem>
-export type OwnAnswerShape = z.infer<typeof ownAnswer>
 export type StatusShape = z.infer<typeof status>

@@ -10,8 +10,6 @@ import { formatColumns, formatTitles, readColumns } from './flow-columns.ts'
 import type { FlowFields } from './flow-fields.ts'
 import { formatFlow } from './flow-text.ts'
 
-export const FLOW_FORMATS = ['json', 'yaml', 'wide', 'compact'] as const
-
 const TIMES = ['relative', 'clock', 'absolute'] as const
 type TimeForm = (typeof TIMES)[number]
 

@@ -16,7 +16,8 @@ export interface Collection extends Resource {
   readonly nodes: 'this' | 'others' | 'all'
 }
 
-const COLLECTION_TABLE = [
+/** All collections. One name of the configuration can stand for several. */
+export const COLLECTIONS: readonly Collection[] = [
   {
     name: 'pods',
     apiVersion: 'v1',
@@ -78,12 +79,7 @@ const COLLECTION_TABLE = [
     isNamespaced: false,
     nodes: 'all',
   },
-] as const satisfies readonly Collection[]
-
-export type CollectionName = (typeof COLLECTION_TABLE)[number]['name']
-
-/** All collections. One name of the configuration can stand for several. */
-export const COLLECTIONS: readonly Collection[] = COLLECTION_TABLE
+]
 
 export interface Target {
   readonly collection: Collection

@@ -37,7 +37,6 @@ enum listen_flags {
 	LISTEN_WANT_ASKED = 2,
 	LISTEN_WANT_INTERFACE = 4,
 	LISTEN_REDIRECTED = 8,
-	LISTEN_REUSE_PORT = 16,
 };
 
 struct link {

@@ -14,8 +14,6 @@ static int prepare_listener(int fd, int family, uint32_t flags)
 		return -errno;
 	if (!ipv4 && set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY) < 0)
 		return -errno;
-	if ((flags & LISTEN_REUSE_PORT) && set_flag(fd, SOL_SOCKET, SO_REUSEPORT) < 0)
-		return -errno;
 	/* These flags must precede bind. Otherwise the kernel does not assign connections to other addresses to this listener. */
 	if ((flags & LISTEN_TRANSPARENT) && (set_flag(fd, level, ipv4 ? IP_TRANSPARENT : IPV6_TRANSPARENT) < 0 ||
 					     set_flag(fd, level, ipv4 ? IP_FREEBIND : IPV6_FREEBIND) < 0))

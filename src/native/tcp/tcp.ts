@@ -20,7 +20,6 @@ export const LISTEN_WANT_ASKED = 2
 export const LISTEN_WANT_INTERFACE = 4
 /** The NAT rule that redirected the connection reports the server that the client asked for. */
 export const LISTEN_REDIRECTED = 8
-export const LISTEN_REUSE_PORT = 16
 
 /** Most octets of one row of data. The slab must hold at least this many octets. */
 export const READ_MAX = 16384

@@ -36,13 +36,11 @@
 enum udp_flags {
 	UDP_LISTENER = 1,       /* reads into the batch of queries. Any other socket is connected and reads into the answers */
 	UDP_TRANSPARENT = 2,
-	UDP_FREEBIND = 4,
-	UDP_REUSE_ADDRESS = 8,
-	UDP_REUSE_PORT = 16,
-	UDP_WANT_ASKED = 32,    /* report the asked address and the interface, from the packet information */
-	UDP_WANT_ORIGINAL = 64, /* report the address and port before TPROXY */
-	UDP_SEND_ONLY = 128,    /* receives nothing */
-	UDP_RAW = 256,          /* sends whole packets with headers made here */
+	UDP_REUSE_ADDRESS = 4,
+	UDP_WANT_ASKED = 8,     /* report the asked address and the interface, from the packet information */
+	UDP_WANT_ORIGINAL = 16, /* report the address and port before TPROXY */
+	UDP_SEND_ONLY = 32,     /* receives nothing */
+	UDP_RAW = 64,           /* sends whole packets with headers made here */
 };
 
 struct kept {

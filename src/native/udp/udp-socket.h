@@ -8,10 +8,7 @@
 #include "udp-send.h"
 #include "udp-share.h"
 
-/* Some libcs lack these constants. */
-#ifndef IPV6_FREEBIND
-#define IPV6_FREEBIND 78
-#endif
+/* Some libcs lack this constant. */
 #ifndef IPV6_HDRINCL
 #define IPV6_HDRINCL 36
 #endif
@@ -60,12 +57,8 @@ static int set_options(int fd, const int32_t *spec)
 		fine = fine && set_option(fd, level, IPV6_V6ONLY, 1);
 	if (flags & UDP_TRANSPARENT)
 		fine = fine && set_option(fd, level, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT, 1);
-	if (flags & UDP_FREEBIND)
-		fine = fine && set_option(fd, level, v4 ? IP_FREEBIND : IPV6_FREEBIND, 1);
 	if (flags & UDP_REUSE_ADDRESS)
 		fine = fine && set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (flags & UDP_REUSE_PORT)
-		fine = fine && set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (flags & UDP_WANT_ORIGINAL)
 		fine = fine && set_option(fd, level, v4 ? IP_RECVORIGDSTADDR : IPV6_RECVORIGDSTADDR, 1);
 	if (flags & UDP_LISTENER)

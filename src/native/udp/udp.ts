@@ -5,17 +5,15 @@
 /** Flags of a socket. */
 export const UDP_LISTENER = 1
 export const UDP_TRANSPARENT = 2
-export const UDP_FREEBIND = 4
-export const UDP_REUSE_ADDRESS = 8
-export const UDP_REUSE_PORT = 16
+export const UDP_REUSE_ADDRESS = 4
 /** Each datagram is received with the local address that it was sent to, and answers leave from that address. */
-export const UDP_WANT_ASKED = 32
+export const UDP_WANT_ASKED = 8
 /** Each datagram is received with the address and port that it was sent to before TPROXY. */
-export const UDP_WANT_ORIGINAL = 64
+export const UDP_WANT_ORIGINAL = 16
 /** The socket receives nothing, and sends each row from its asked address and port. */
-export const UDP_SEND_ONLY = 128
+export const UDP_SEND_ONLY = 32
 /** Like UDP_SEND_ONLY, but the socket sends whole IP packets. */
-export const UDP_RAW = 256
+export const UDP_RAW = 64
 
 /** Words that describe a new socket. */
 export const SPEC_FAMILY = 0

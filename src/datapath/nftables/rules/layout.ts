@@ -233,7 +233,3 @@ export const TIMED: readonly string[] = [
   'learning',
   'passing',
 ].map((name) => shapeOf(name).name)
-
-export function isTimed(name: string): boolean {
-  return TIMED.includes(name)
-}
