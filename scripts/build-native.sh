@@ -5,6 +5,7 @@
 # anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
 # NAMEGATE_OUT=FOLDER: the addons and programs into this folder, and no kernel objects (scripts/prebuild.sh).
+# NAMEGATE_ONLY='posix tcp udp': only these addons.
 # NAMEGATE_SANITIZE=1: instead the addons alone, into build/Sanitize/, with ASan and UBSan; loading one of them takes
 # LD_PRELOAD of libasan and NAMEGATE_ADDONS=Sanitize (test/native/sanitize.test.ts).
 set -u
@@ -64,10 +65,13 @@ node_headers() {
 	return 1
 }
 
+wants() { case " ${NAMEGATE_ONLY:-$1} " in *" $1 "*) ;; *) return 1 ;; esac; }
+
 addon() {
 	name=$1
 	libraries=$2
 	shift 2
+	wants "$name" || return 0
 	file=${instead:-$(find src/native -name "$name.c")}
 	stale "$out/$name.node" "$file" "$@" scripts/build-native.sh || return 0
 	# shellcheck disable=SC2086
@@ -95,9 +99,11 @@ else
 			instead=
 		fi
 	else
-		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
+		lack 'uv.h: the headers of Node.js itself, or apt-get install libuv1-dev'
 	fi
-	if has_header bpf/libbpf.h; then
+	if ! wants bpf; then
+		:
+	elif has_header bpf/libbpf.h; then
 		addon bpf '-lbpf -lpthread' src/native/addon.h src/native/bpf/*.h
 	else
 		lack 'libbpf: apt-get install libbpf-dev'
@@ -105,6 +111,7 @@ else
 fi
 
 [ "$out" = build/Sanitize ] && exit $missing
+[ -z "${NAMEGATE_ONLY:-}" ] || exit $missing
 
 if [ -n "$compiler" ] && stale "$out/set-mode" src/native/bpf/set-mode.c scripts/build-native.sh; then
 	make_file "$out/set-mode" "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/bpf/set-mode.c

@@ -4,7 +4,7 @@
 # run takes well under a second and needs no network. What cannot be done is said, with the way to get it.
 #   sh scripts/setup.sh test|demo    everything, Debian packages included when root
 #   sh scripts/setup.sh build        what `npm run build` promises: no Debian packages, exit 1 when a build fails
-#   sh scripts/setup.sh start        only what the daemon with the memory datapath needs
+#   sh scripts/setup.sh start        only what the daemon with the memory datapath needs, exit 3 when that cannot be had
 set -u
 # Where Debian has tools that an ordinary user can run, too.
 PATH=$PATH:/usr/sbin:/sbin
@@ -42,13 +42,14 @@ npm_packages() {
 }
 
 # What must be there : the Debian package that has it : what is left out without it.
-needs_to_build='
+needs_to_start='
 cmd:gcc gcc native
 file:/usr/include/stdio.h libc6-dev native
 file:/usr/include/linux/bpf.h linux-libc-dev native
-uv.h libuv1-dev native
+uv.h libuv1-dev native'
+needs_to_build="$needs_to_start
 cmd:clang clang bpf
-file:/usr/include/bpf/libbpf.h libbpf-dev bpf'
+file:/usr/include/bpf/libbpf.h libbpf-dev bpf"
 needs_to_show='
 cmd:ip iproute2 kernel
 cmd:tc iproute2 kernel
@@ -87,6 +88,7 @@ names_of() { printf '%s\n' "$1" | cut -d' ' -f1 | sort -u | tr '\n' ' ' | sed 's
 
 debian_packages() {
   case $purpose in
+    start) needs=$needs_to_start ;;
     test | demo) needs="$needs_to_build$needs_to_show" ;;
     *) needs=$needs_to_build ;;
   esac
@@ -181,6 +183,17 @@ native() {
   failed=1
 }
 
+# The addons that every daemon needs. An older build is good enough where there is no compiler.
+sockets() {
+  [ -f scripts/build-native.sh ] || return 0
+  [ -e build/Release/udp.node ] || say 'building the native part'
+  NAMEGATE_ONLY='posix tcp udp' quietly sh scripts/build-native.sh && return 0
+  [ -e build/Release/posix.node ] && [ -e build/Release/tcp.node ] && [ -e build/Release/udp.node ] && return 0
+  debian_packages
+  say 'the daemon cannot start without the native part'
+  exit 3
+}
+
 # dist/ from src/, with what bin/namegate starts from; kept as it was when the sources have type errors.
 typescript() {
   stamp=dist/src/.built
@@ -215,7 +228,7 @@ if command -v flock >/dev/null; then
   flock -w 600 9 || say 'another setup is at work for ten minutes now; going on beside it'
 fi
 npm_packages
-[ "$purpose" = start ] || debian_packages
+if [ "$purpose" = start ]; then sockets; else debian_packages; fi
 # None of these needs another.
 if [ "$purpose" = test ]; then (log=build/setup.tools.log && debian_tools) & fi
 if [ "$purpose" != start ]; then
