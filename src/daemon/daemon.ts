@@ -43,7 +43,7 @@ import {
 } from './log-reports.ts'
 import type { DatapathDump } from '../datapath/entries.ts'
 import type { Datapath } from '../datapath/datapath.ts'
-import { isBuilt, loadPosix } from '../native/native.ts'
+import { loadPosix } from '../native/native.ts'
 import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { refuseTaken } from './open-datapath.ts'
@@ -209,7 +209,7 @@ export class Daemon {
       flows,
       servers,
       hasIpv6: node.some(({ family }) => family === 6),
-      interfaces: isBuilt('posix') ? loadPosix() : undefined,
+      interfaces: loadPosix(),
       isNodeAudited: () => this.mode.now !== 'enforce',
       isClosed: () => this.mode.isSilentFor('deny'),
       sockets,

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { ensurePinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { isLockAt, takeOnLock, type HeldLock } from '../native/lock.ts'
-import { isBuilt, loadPosix, type Posix } from '../native/native.ts'
+import { loadPosix, type Posix } from '../native/native.ts'
 import { isRefusal } from '../state/faults.ts'
 import {
   interceptionLockFile,
@@ -20,22 +20,16 @@ import {
 import type { Log } from '../telemetry/log.ts'
 
 export class Locks {
-  /** The lock of the state folder. Undefined where no state is kept, and without the native part. */
+  /** The lock of the state folder. Undefined where no state is kept. */
   readonly folder: FolderLock | undefined
   readonly #held: HeldLock[] = []
 
   /**
    * Takes every lock that the config needs, or throws UnavailableError and holds none. `given`: descriptors of the predecessor's locks.
-   * Descriptors that are not needed are closed. Without the native part there are no locks, and a warning is logged.
+   * Descriptors that are not needed are closed.
    */
   constructor(config: Config, log: Log, keepsState: boolean, given: readonly number[] = []) {
     const folder = resolve(config.state.directory)
-    if (!isBuilt('posix')) {
-      if (keepsState) {
-        log.warn({ path: folder }, 'state folder is not locked: the native part is not built')
-      }
-      return
-    }
     const posix = loadPosix()
     const left = new Set(given)
     const take = (file: string, what: string, texts?: LockTexts): HeldLock =>

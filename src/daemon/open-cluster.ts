@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { InvalidInputError } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { Kubernetes } from '../kubernetes/kubernetes.ts'
-import { isBuilt, loadPosix } from '../native/native.ts'
+import { loadPosix } from '../native/native.ts'
 import type { ReceivedObjects } from '../sources/files/given-items.ts'
 import type { TextKeeper } from '../sources/files/last-good-texts.ts'
 import { policyObjectReader } from '../sources/files/policy-files.ts'
@@ -54,7 +54,6 @@ export async function loadCluster(config: Config, log: Log): Promise<OpenCluster
 }
 
 function workloadInterface({ family, octets }: Prefix): string | undefined {
-  if (!isBuilt('posix')) return undefined
   const name = loadPosix().workloadInterface(octets.subarray(0, family === 4 ? 4 : 16))
   return typeof name === 'string' && name !== '' ? name : undefined
 }

@@ -5,16 +5,12 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { Clock } from '../core/clock.ts'
-import { UnavailableError } from '../core/errors.ts'
 import { FlowFiles } from '../flows/flow-files.ts'
 import { FLOW_FOLDER, readFlowFolder } from '../flows/flow-folder.ts'
 import type { DescribeFlow } from '../flows/flow-tally.ts'
 import { FlowKeeper } from '../flows/flow-keeper.ts'
 import { StreamOutput, SyslogOutput, type FlowOutput } from '../flows/flow-outputs.ts'
-import { isBuilt } from '../native/native.ts'
 import type { Log } from '../telemetry/log.ts'
-
-const SYSLOG_NEEDS = 'Cannot send flows to syslog: the native part is not built: run npm run build'
 
 export class KeptFlows {
   readonly keeper: FlowKeeper
@@ -33,7 +29,6 @@ export class KeptFlows {
         case 'stdout':
           return new StreamOutput(process.stdout, clock, log)
         case 'syslog':
-          if (!isBuilt('posix')) throw new UnavailableError(SYSLOG_NEEDS)
           return new SyslogOutput(log)
       }
     })

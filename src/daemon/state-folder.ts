@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts'
 import type { StateFolder } from '../restore/state-port.ts'
 import { systemBootClock, systemClock, type Timer } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
+import { invariant } from '../core/invariant.ts'
 import type { DaemonOptions } from './parts.ts'
 import type { FolderLock, Locks } from './locks.ts'
 import type { StateFault } from '../state/faults.ts'
@@ -26,8 +27,7 @@ export class DaemonStateFolder {
   readonly #opened: OpenedState
   readonly #settings: SettingsKeeper
   readonly #resources: ResourceShards
-  /** Undefined where the native part, which locks need, is not built. */
-  readonly #lock: FolderLock | undefined
+  readonly #lock: FolderLock
   readonly #log: Log
   readonly #putBack: PutBack
   #looks: Timer | undefined
@@ -38,8 +38,10 @@ export class DaemonStateFolder {
 
   /** Never throws. A folder that cannot be read or written is logged, and the daemon continues with the kernel's entries. */
   constructor({ state, limits }: Config, log: Log, locks: Locks, putBack: PutBack) {
-    const shared = { clock: systemClock, mayWrite: () => locks.folder?.need() }
-    this.#lock = locks.folder
+    const lock = locks.folder
+    invariant(lock !== undefined, 'a state folder that is kept has a lock')
+    const shared = { clock: systemClock, mayWrite: () => lock.need() }
+    this.#lock = lock
     this.#log = log
     this.#putBack = putBack
     this.#opened = openState({
@@ -111,12 +113,12 @@ export class DaemonStateFolder {
 
   /** True while this daemon should have the lock of the folder but does not. */
   get #lacksLock(): boolean {
-    return this.#lock !== undefined && this.#lock.held === undefined
+    return this.#lock.held === undefined
   }
 
   #look(): void {
     const { store } = this.#opened
-    if (this.#lock?.hasStrayed() === true) {
+    if (this.#lock.hasStrayed()) {
       this.#isLost = true
       store.lose('the lock of the folder is not the one that was taken')
     }
@@ -143,7 +145,7 @@ export class DaemonStateFolder {
 
   #takeLock(): void {
     try {
-      this.#lock?.need()
+      this.#lock.need()
     } catch (error) {
       const before = this.#taken
       // If the disk refuses the lock file, the writer that meets the refusal logs it.

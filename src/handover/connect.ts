@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { StandingSocket, type OnRemoved } from '../admin/standing-socket.ts'
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
-import { errnoName, isBuilt, loadPosix, type Posix } from '../native/native.ts'
+import { errnoName, loadPosix, type Posix } from '../native/native.ts'
 
 const SUFFIX = '.take-over'
 const ECONNREFUSED = -111
@@ -39,7 +39,6 @@ export class ConnectSocket {
 
   /** Throws UnavailableError when it cannot listen. */
   constructor(options: ConnectSocketOptions) {
-    if (!isBuilt('posix')) throw new UnavailableError('the native part is not built')
     const { path, clock, onRemoved } = options
     this.#posix = loadPosix()
     this.#options = options

@@ -1,4 +1,4 @@
-// This file declares and loads the addons. `posix` needs only a C compiler at build time, and `bpf` also needs libbpf. Each addon
+// This file declares and loads the addons. They need a C compiler at build time, and `bpf` also needs libbpf. Each addon
 // is loaded at its first use. If an addon is not built, UnavailableError says how to build it. Functions that return numbers
 // return a negative errno on failure, unless stated otherwise.
 
@@ -195,24 +195,27 @@ export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'nftables' | 'tcp'
   return existsSync(nativeFile(`${name}.node`))
 }
 
+/** Installs what a build of every addon except `bpf` needs. */
+export const COMPILER = 'apt-get install gcc libc6-dev libuv1-dev'
+
 export function loadPosix(): Posix {
-  return loadAddon<Posix>('posix', 'apt-get install gcc libc6-dev')
+  return loadAddon<Posix>('posix', COMPILER)
 }
 
 export function loadTcp(): TcpAddon {
-  return loadAddon<TcpAddon>('tcp', 'apt-get install gcc libc6-dev libuv1-dev')
+  return loadAddon<TcpAddon>('tcp', COMPILER)
 }
 
 export function loadUdp(): UdpAddon {
-  return loadAddon<UdpAddon>('udp', 'apt-get install gcc libc6-dev libuv1-dev')
+  return loadAddon<UdpAddon>('udp', COMPILER)
 }
 
 export function loadConntrack(): ConntrackAddon {
-  return loadAddon<ConntrackAddon>('conntrack', 'apt-get install gcc libc6-dev')
+  return loadAddon<ConntrackAddon>('conntrack', COMPILER)
 }
 
 export function loadNetlink(): NetlinkAddon {
-  return loadAddon<NetlinkAddon>('nftables', 'apt-get install gcc libc6-dev libuv1-dev')
+  return loadAddon<NetlinkAddon>('nftables', COMPILER)
 }
 
 export function loadBpf(): Bpf {

@@ -2,7 +2,7 @@
 // while no daemon runs. proxy/server/passed-sockets.ts finds the listener of each socket.
 
 import { UnavailableError } from '../core/errors.ts'
-import { isBuilt, loadPosix } from '../native/native.ts'
+import { loadPosix } from '../native/native.ts'
 import { readSocket, type PassedSocket } from '../native/passed-socket.ts'
 
 const FIRST_DESCRIPTOR = 3
@@ -20,11 +20,6 @@ export function takePassedSockets(environment: Environment, pid: number): readon
     throw new UnavailableError(`Cannot take passed sockets: LISTEN_FDS is '${text}'`)
   }
   if (count === 0) return []
-  if (!isBuilt('posix')) {
-    throw new UnavailableError(
-      'Cannot take passed sockets: the native part is not built: apt-get install gcc libc6-dev, then npm run build',
-    )
-  }
   const posix = loadPosix()
   const titles = names?.split(':') ?? []
   return Array.from({ length: count }, (_, i) => {

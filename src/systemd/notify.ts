@@ -2,7 +2,7 @@
 // not depend on its supervisor. The socket and the watchdog's interval are removed from the environment, so that no child process can
 // send notices in the daemon's name.
 
-import { loadPosix, isBuilt, errnoName, type Posix } from '../native/native.ts'
+import { loadPosix, errnoName, type Posix } from '../native/native.ts'
 
 /** Names and values as in sd_notify(3). */
 export interface Notice {
@@ -62,8 +62,8 @@ export class Notifier {
   }
 }
 
-/** Makes the sender of notices. Undefined without a receiver of notices, and without the native part. */
+/** Makes the sender of notices. Undefined without a receiver of notices. */
 export function openNotifier(supervisor: Supervisor | undefined): Notifier | undefined {
-  if (supervisor === undefined || !isBuilt('posix')) return undefined
+  if (supervisor === undefined) return undefined
   return new Notifier(loadPosix(), supervisor)
 }

@@ -9,7 +9,7 @@ import { formatFault, messageOf, UnavailableError, UsageError } from '../../core
 import { forgetPins } from '../../daemon/noted-pins.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { whyMissing } from '../../native/native-files.ts'
-import { isBuilt, loadPosix } from '../../native/native.ts'
+import { COMPILER, isBuilt, loadPosix } from '../../native/native.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { readingOf } from '../../sources/files/policy-files.ts'
 import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
@@ -154,10 +154,10 @@ function mustBeAble(): void {
       "Cannot protect a workload without root: run 'sudo namegate up ...'. Without root, 'namegate exec' protects one command",
     )
   }
-  for (const addon of ['posix', 'udp', 'nftables'] as const) {
+  for (const addon of ['posix', 'udp', 'tcp', 'nftables'] as const) {
     if (isBuilt(addon)) continue
     throw new UnavailableError(
-      `Cannot intercept queries: the native part ${addon} is missing: ${whyMissing('apt-get install gcc libc6-dev libuv1-dev')}`,
+      `Cannot intercept queries: the native part ${addon} is missing: ${whyMissing(COMPILER)}`,
     )
   }
 }
