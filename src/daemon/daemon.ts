@@ -231,7 +231,7 @@ export class Daemon {
     this.mode.start(this.#restored.mode)
     // If the proxy sends from another network namespace, no hook judges its packets.
     if (!this.#isOutside) this.datapath.exceptions.setOwn(ownTraffic(this.config, this.servers))
-    await this.proxy.start()
+    this.proxy.start()
     this.#bound = true
     this.datapath.exceptions.setListeners(this.proxy.listeners.entries)
     this.sources.apply()

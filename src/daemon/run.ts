@@ -108,13 +108,6 @@ function announce(daemon: Daemon, log: Log): void {
     },
     'namegate serves',
   )
-  const { datagrams, streams } = daemon.proxy
-  if (!datagrams.native || !streams.native) {
-    log.warn(
-      { reason: 'not built: apt-get install gcc libc6-dev libuv1-dev, then npm run build' },
-      'no native sockets: slower, and explicit mode only',
-    )
-  }
 }
 
 function listenToSignals(service: DaemonProcess, log: Log): void {

@@ -38,7 +38,8 @@ export class Supervised {
     this.#daemon = daemon
     this.#notifier = notifier
     this.#clock = clock
-    this.#selfQuery = new SelfQuery(daemon.proxy.selfCheck, () => daemon.proxy.listeners.bound)
+    const { selfCheck, datagrams, listeners } = daemon.proxy
+    this.#selfQuery = new SelfQuery(selfCheck, datagrams, () => listeners.bound)
   }
 
   start(): void {

@@ -26,9 +26,10 @@ import { Settlement } from './pipeline/settle.ts'
 import { ReleaseQueue } from './pipeline/release-queue.ts'
 import type { ServerAddress } from './upstream/server-pool.ts'
 import { AskedServers } from './upstream/asked-servers.ts'
-import type { Datagrams } from './sockets/datagrams.ts'
-import { openDatagrams, openStreams } from './sockets/open-sockets.ts'
-import type { Streams } from './sockets/streams.ts'
+import { loadTcp, loadUdp } from '../native/native.ts'
+import { CONNECTIONS_MAX } from './server/connection-table.ts'
+import { Datagrams } from './sockets/datagrams.ts'
+import { Streams } from './sockets/streams.ts'
 import { Stripping } from './pipeline/stripping.ts'
 import { UnknownClients } from './pipeline/unknown-clients.ts'
 import { Upstream } from './upstream/upstream.ts'
@@ -43,8 +44,8 @@ export interface DnsProxyOptions {
   readonly flows: FlowRing
   readonly servers: readonly ServerAddress[]
   readonly hasIpv6: boolean
-  /** The interfaces of this host. Undefined without the native part, because only its sockets report the interface of a query. */
-  readonly interfaces: Interfaces | undefined
+  /** The interfaces of this host. */
+  readonly interfaces: Interfaces
   /** Returns true while audit is on for the whole node: queries that policy denies pass and are reported. */
   readonly isNodeAudited: () => boolean
   /** Returns true while every name is refused, also a name that policy allows. Absent: never. */
@@ -54,6 +55,9 @@ export interface DnsProxyOptions {
   /** Listening sockets of this network namespace that were bound before the start. */
   readonly passed?: readonly GivenSockets[] | undefined
 }
+
+/** Streams in addition to the connections of clients: connections that are refused in the turn they arrive, and connections to servers. */
+const MORE_STREAMS = 512
 
 export class DnsProxy {
   readonly streams: Streams
@@ -77,20 +81,18 @@ export class DnsProxy {
   /** Asks questions of an operator as if an endpoint asked them. */
   readonly ownQuestions = new OwnQuestions((batch) => this.admission.admitWaited(batch))
   readonly #clients: ClientEndpoints
-  readonly #arrivals: Arrivals | undefined
+  readonly #arrivals: Arrivals
 
   constructor(given: DnsProxyOptions) {
     const clock = new TurnClock(given.clock)
     const options = { ...given, clock }
     const { config, core, interfaces } = options
     const { limits } = config
-    const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
-    // Kernel rules recognize packets of this process by the mark. Such rules come from interception, and from an nftables datapath
-    // whose hooks are in the namespace of this process.
-    const isInside = config.datapath.kind === 'nftables' && options.sockets === undefined
-    const mark = intercepts || isInside ? config.intercept.mark : 0
-    this.streams = openStreams(clock, limits['tcp-connections'], mark)
-    this.datagrams = openDatagrams(clock, limits['reply-sockets'], mark)
+    const mark = markOf(options)
+    const capacity = Math.min(limits['tcp-connections'], CONNECTIONS_MAX) + MORE_STREAMS
+    this.streams = new Streams({ addon: loadTcp(), clock, capacity, mark })
+    const replySockets = limits['reply-sockets']
+    this.datagrams = new Datagrams({ addon: loadUdp(), clock, time: clock, mark, replySockets })
     const asked = this.#makeAsked(options)
     this.judge = new Judge({
       verdicts: options.policies.dnsVerdicts,
@@ -118,7 +120,7 @@ export class DnsProxy {
     })
     this.learner = makeLearner(config.dns, core, options.policies)
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
-    this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
+    this.#arrivals = new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
     const { listeners } = this
     const clients = { ...options, datapath, ipcache, listeners, arrivals: this.#arrivals }
@@ -142,16 +144,16 @@ export class DnsProxy {
 
   /** Call it when endpoints or their hooks changed. Unknown clients can be known after that. */
   endpointsChanged(): void {
-    this.#arrivals?.forget()
+    this.#arrivals.forget()
     this.unknown.endpointsChanged()
     this.prewarm?.changed()
   }
 
   /** Binds the listeners. Throws UnavailableError, which names the remedy. */
-  async start(): Promise<void> {
-    await this.listeners.start()
+  start(): void {
+    this.listeners.start()
     for (const [channel, mode] of this.listeners.modes.entries()) {
-      if (mode !== 'explicit') this.#arrivals?.judge(channel)
+      if (mode !== 'explicit') this.#arrivals.judge(channel)
     }
     this.prewarm?.start()
   }
@@ -287,4 +289,12 @@ export class DnsProxy {
       onDegraded: config.dns.onDegraded,
     })
   }
+}
+
+/** Returns the mark by which kernel rules recognize packets of this process; 0: there are no such rules. */
+function markOf({ config, sockets }: DnsProxyOptions): number {
+  const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
+  // The hooks of an nftables datapath can be in the network namespace of this process.
+  const isInside = config.datapath.kind === 'nftables' && sockets === undefined
+  return intercepts || isInside ? config.intercept.mark : 0
 }

@@ -18,7 +18,8 @@ import { MessageView } from '../dns/message-view.ts'
 import { copyClient } from './messages/client-columns.ts'
 import type { RandomSource } from '../core/random.ts'
 import type { Responder } from './server/responder.ts'
-import { DatagramSocket } from './sockets/datagram-socket.ts'
+import type { ConnectedSocket } from './sockets/connected-socket.ts'
+import type { Datagrams } from './sockets/datagrams.ts'
 
 /** The largest number of checks that can wait for the datapath. Further checks get no answer. */
 const WAITING_MAX = 16
@@ -158,14 +159,20 @@ const QR = 0x80
 export class SelfQuery {
   readonly #check: Pick<SelfCheck, 'query'>
   readonly #listeners: () => readonly OwnListener[]
-  readonly #sockets: (DatagramSocket | undefined)[] = []
+  readonly #datagrams: Pick<Datagrams, 'connect'>
+  readonly #sockets: (ConnectedSocket | undefined)[] = []
   #round = 0
   /** Indexes of the listeners that have not answered in this round. */
   #open = new Set<number>()
   #answered: () => void = () => undefined
 
-  constructor(check: Pick<SelfCheck, 'query'>, listeners: () => readonly OwnListener[]) {
+  constructor(
+    check: Pick<SelfCheck, 'query'>,
+    datagrams: Pick<Datagrams, 'connect'>,
+    listeners: () => readonly OwnListener[],
+  ) {
     this.#check = check
+    this.#datagrams = datagrams
     this.#listeners = listeners
   }
 
@@ -175,10 +182,10 @@ export class SelfQuery {
     this.#round = (this.#round + 1) & 0xffff
     this.#answered = answered
     this.#open = new Set(listeners.keys())
-    for (const [i, { family, octets, port }] of listeners.entries()) {
-      const socket = (this.#sockets[i] ??= this.#openSocket(i, family))
-      const { query } = this.#check
-      socket?.sendTo(MessageView.of(query), this.#round, port, reachable(family, octets))
+    const { query } = this.#check
+    for (const [i, listener] of listeners.entries()) {
+      const socket = (this.#sockets[i] ??= this.#openSocket(i, listener))
+      socket?.send(query, 0, query.length, this.#round)
     }
   }
 
@@ -186,24 +193,20 @@ export class SelfQuery {
     for (const socket of this.#sockets.splice(0)) socket?.close()
   }
 
-  #openSocket(i: number, family: Family): DatagramSocket | undefined {
-    const socket = new DatagramSocket({
-      family,
-      onMessage: (message) => this.#received(i, message),
+  #openSocket(i: number, { family, octets, port }: OwnListener): ConnectedSocket | undefined {
+    const server = { family, address: reachable(family, octets), port }
+    const socket = this.#datagrams.connect(server, 0, {
+      received: (source, offset, length) => this.#received(i, source, offset, length),
       // An error needs no handling: the round never ends without the answer, and that is the sign of a failure.
-      onError: () => undefined,
+      fault: () => undefined,
+      dropped: () => undefined,
     })
-    if (socket.bind(LOOPBACK[family], 0) === undefined) {
-      socket.unref()
-      return socket
-    }
-    socket.close()
-    return undefined
+    return typeof socket === 'string' ? undefined : socket
   }
 
-  #received(i: number, message: Uint8Array): void {
-    if (message.length < HEADER_OCTETS || u16(message, 0) !== this.#round) return
-    if ((message[2]! & QR) === 0 || (message[3]! & RCODE_BITS) !== NOERROR) return
+  #received(i: number, source: Uint8Array, offset: number, length: number): void {
+    if (length < HEADER_OCTETS || u16(source, offset) !== this.#round) return
+    if ((source[offset + 2]! & QR) === 0 || (source[offset + 3]! & RCODE_BITS) !== NOERROR) return
     if (!this.#open.delete(i) || this.#open.size > 0) return
     this.#answered()
   }

@@ -1,4 +1,4 @@
-// The cost of the packet path itself: queries in, queries out, answers in, learned, answers out, like in a daemon with native sockets, but
+// The cost of the packet path itself: queries in, queries out, answers in, learned, answers out, like in a daemon, but
 // without a kernel behind the addon's functions and with the datapath in memory. `steady`: 20,000 known names; `new`: every name and address
 // is new. Per query, of the median turn. The machine must be quiet. Real-time priority (`chrt -f`) does not help: the compiler of tsx
 // inherits it and takes a processor from all other processes.

@@ -1,10 +1,9 @@
 // A start that the machine refuses: one clear line with the remedy on stderr, exit 3, and a running daemon is left alone.
 
 import assert from 'node:assert/strict'
-import { chmodSync, cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import { chmodSync } from 'node:fs'
 import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
-import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { DEFAULT_PIN_PATH } from '../../src/core/pin-path.ts'
 import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
@@ -124,21 +123,6 @@ describe('namegate run', { concurrency: 2 }, () => {
     const socket = createSocket('udp4')
     await new Promise<void>((done) => socket.bind(port, '127.0.0.1', done))
     socket.close()
-  })
-
-  test('exits 3 when the config wants eBPF and it is not built, and names the packages to install', async () => {
-    const folder = mkDaemon({ datapath: '{ kind: ebpf }' })
-    const tree = folder.in('tree')
-    mkdirSync(tree)
-    for (const each of ['bin', 'src', 'package.json']) {
-      cpSync(each, join(tree, each), { recursive: true })
-    }
-    symlinkSync(resolve('node_modules'), join(tree, 'node_modules'))
-    const program = join(tree, 'bin/namegate')
-    assertRefused(
-      await folder.run(program, 'run', '--config', 'namegate.yaml'),
-      /^namegate: .* native part .* not built: apt-get install .*, then npm run build$/,
-    )
   })
 
   test(

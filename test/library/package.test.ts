@@ -3,7 +3,15 @@
 // examples of docs/library.md are compiled and run there.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { z } from 'zod'
@@ -43,6 +51,8 @@ async function install(): Promise<void> {
   const archive = join(project, packed.stdout.trim().split('\n').at(-1) ?? '')
   const unpacked = await run('tar', ['-xzf', archive, '-C', own, '--strip-components=1'])
   assert.equal(unpacked.code, 0, unpacked.stderr)
+  // Without its scripts, `npm pack` leaves out the prebuilt native part.
+  cpSync('build/Release', join(own, 'build/Release'), { recursive: true })
   const { dependencies } = MANIFEST.parse(
     JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')),
   )

@@ -1,4 +1,4 @@
-// The addons under AddressSanitizer and UndefinedBehaviorSanitizer: the suites of native sockets pass in their own process, and a planted
+// The addons under AddressSanitizer and UndefinedBehaviorSanitizer: the suites of the sockets pass in their own process, and a planted
 // fault is reported.
 
 import assert from 'node:assert/strict'
@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { nativeIsLacking } from '../support/sockets.ts'
+import { nativeIsLacking } from '../support/open-sockets.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PLANTED = `
@@ -66,7 +66,7 @@ describe('the sanitizer build', { skip }, () => {
     execFileSync('sh', ['scripts/build-native.sh'], { cwd: ROOT, env, stdio: 'pipe' })
   })
 
-  it('the sanitizer build passes the suites of native sockets without a report', () => {
+  it('the sanitizer build passes the suites of the sockets without a report', () => {
     const suites = [
       'native/udp/udp',
       'native/tcp/tcp',

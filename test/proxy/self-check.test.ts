@@ -9,6 +9,7 @@ import { systemRandom } from '../../src/core/random.ts'
 import { SelfCheck } from '../../src/proxy/self-check.ts'
 import { mkSlow } from '../support/nodes/slow-node.ts'
 import { queryFor } from '../support/peers/upstream.ts'
+import { addDatagram } from '../support/datagram.ts'
 
 const CLIENT = new Uint8Array(16)
 
@@ -23,7 +24,7 @@ function mkCheck() {
   const check = new SelfCheck({ random: systemRandom, committer, responder })
   const ask = (): void => {
     const batch = new MessageBatch({ capacity: 1 })
-    batch.addUdp(0, 4, CLIENT, 40_000, check.query)
+    addDatagram(batch, { channel: 0, family: 4, peer: CLIENT, port: 40_000 }, check.query)
     check.take(batch, 0)
   }
   return { slow, told, check, ask }

@@ -5,18 +5,10 @@ import { TcpClient, UdpClient } from './peers/client.ts'
 import { Forwarder, type ForwarderOptions } from './peers/forwarder.ts'
 import { answering, FakeUpstream, queryFor, type Behaviour } from './peers/upstream.ts'
 
-/** The sockets for TCP and UDP; by default those of Node. */
-export type Carriers = Pick<ForwarderOptions, 'makeStreams' | 'makeDatagrams'>
-
-export type TransportOptions = Omit<ForwarderOptions, 'servers' | 'makeStreams' | 'makeDatagrams'>
+export type TransportOptions = Omit<ForwarderOptions, 'servers'>
 
 export class Transport {
   readonly #opened: { stop(): Promise<void> | void }[] = []
-  readonly #carriers: Carriers
-
-  constructor(carriers: Carriers = {}) {
-    this.#carriers = carriers
-  }
 
   /** Starts a name server. */
   async serve(behaviour: Behaviour = answering): Promise<FakeUpstream> {
@@ -29,7 +21,7 @@ export class Transport {
     options: TransportOptions = {},
   ): Promise<Forwarder> {
     const addresses = servers.map((server) => server.address)
-    return this.#keep(await Forwarder.start({ servers: addresses, ...this.#carriers, ...options }))
+    return this.#keep(Forwarder.start({ servers: addresses, ...options }))
   }
 
   /** Starts a name server and a proxy that forwards to it. */

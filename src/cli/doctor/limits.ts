@@ -8,7 +8,7 @@ const OTHER_FILES = 1024
 /** Shares of a table that are in use, in percent. */
 const NEARLY_FULL = 80
 const FULL = 95
-/** The receive buffer of a listener in octets (proxy/sockets/native-sockets.ts). */
+/** The receive buffer of a listener in octets (proxy/sockets/udp-listener.ts). */
 const RECEIVE_BUFFER = 8 * 1024 * 1024
 
 export const checkOpenFiles: Check = (examined) => {

@@ -44,15 +44,10 @@ type Addon = Parameters<typeof isBuilt>[0]
 
 export const checkProgram: Check = ({ config }) => {
   const finding = new Findings('program')
-  const needed = new Set<Addon>()
-  if (config.datapath.kind === 'ebpf')
-    for (const name of ['bpf', 'posix'] as const) needed.add(name)
-  if (config.datapath.kind === 'nftables') {
-    for (const name of ['nftables', 'posix', 'conntrack'] as const) needed.add(name)
-  }
-  if (isTransparent(config)) {
-    for (const name of ['udp', 'tcp', 'posix', 'conntrack'] as const) needed.add(name)
-  }
+  const needed = new Set<Addon>(['posix', 'tcp', 'udp'])
+  if (config.datapath.kind === 'ebpf') needed.add('bpf')
+  if (config.datapath.kind === 'nftables') needed.add('nftables').add('conntrack')
+  if (isTransparent(config)) needed.add('conntrack')
   const missing = [...needed].filter((name) => !isBuilt(name))
   const version = `namegate ${VERSION}, Node.js ${process.version}`
   if (missing.length === 0) return [finding.ok(version)]

@@ -5,7 +5,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { invariant } from '../../core/invariant.ts'
 import type { MessageView } from '../../dns/message-view.ts'
-import type { TurnFollower } from '../sockets/datagrams.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
 /** The largest number of answers in one batch. */
@@ -73,9 +72,10 @@ export interface DeliveryOptions {
 
 /**
  * Delivery gathers the answers and failures of one turn. It delivers them when the turn's input has been read, or earlier when
- * a batch is full. Each batch leads to one commit. Native sockets call `hold` when they begin to read, and `release` at the end.
+ * a batch is full. Each batch leads to one commit. In each turn, Datagrams calls `hold`, then `deliver` any number of times, then
+ * `release`.
  */
-export class Delivery implements TurnFollower {
+export class Delivery {
   readonly #options: DeliveryOptions
   readonly #answers = new AnswerBatch()
   #failures: FailureBatch
@@ -109,11 +109,13 @@ export class Delivery implements TurnFollower {
     this.#schedule()
   }
 
+  /** Begins a turn. Octets in `lasting` stay valid until the next `deliver`. */
   hold(lasting: Uint8Array): void {
     this.#held = true
     this.#lasting = lasting
   }
 
+  /** Delivers, and ends the turn. */
   release(): void {
     this.#held = false
     this.#lasting = undefined

@@ -1,11 +1,11 @@
 // MessageBatch holds messages of clients, each with its client. BatchCollector gathers them from the listeners. The pipeline reads
 // a batch in one synchronous call. Then the batch is cleared and reused, so no component can keep a reference to a message in it.
-// Every kind of socket fills the same batch. Cost: one large array and a few typed arrays, allocated once.
+// Sockets for UDP and for TCP fill the same batch. Cost: one large array and a few typed arrays, allocated once.
 
 import type { Clock } from '../../core/clock.ts'
 import type { Family } from '../../core/ip.ts'
 import { invariant } from '../../core/invariant.ts'
-import { ClientColumns, OVER_TCP, OVER_UDP } from './client-columns.ts'
+import { ClientColumns, OVER_TCP } from './client-columns.ts'
 import type { MessageView } from '../../dns/message-view.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
@@ -50,20 +50,6 @@ export class MessageBatch extends ClientColumns {
     return this.store.view(index, into)
   }
 
-  /** Adds a datagram. The batch must have room. `peer` is 16 octets. */
-  addUdp(
-    channel: number,
-    family: Family,
-    peer: Uint8Array,
-    port: number,
-    message: Uint8Array,
-  ): void {
-    const index = this.#addPeer(OVER_UDP, channel, family, peer, port)
-    const { stride } = this.store
-    this.oversized[index] = message.length > stride ? 1 : 0
-    this.store.copy(index, message, 0, Math.min(message.length, stride))
-  }
-
   /** Adds a message that came over TCP, without its length octets. The batch must have room. */
   addTcp(
     channel: number,
@@ -72,31 +58,8 @@ export class MessageBatch extends ClientColumns {
     port: number,
     message: MessageView,
   ): void {
-    const index = this.#addPeer(OVER_TCP, channel, family, peer, port)
-    this.oversized[index] = 0
-    this.store.keep(index, message)
-  }
-
-  /** Adds the next `count` messages. Native sockets call it after they have filled all columns, octets and lengths of these messages. */
-  extend(count: number): void {
-    const { store } = this
-    invariant(store.count + count <= store.capacity, 'a batch has room for what was received')
-    store.count += count
-  }
-
-  clear(): void {
-    this.store.clear()
-  }
-
-  #addPeer(
-    transport: number,
-    channel: number,
-    family: Family,
-    peer: Uint8Array,
-    port: number,
-  ): number {
     const index = this.store.count++
-    this.transports[index] = transport
+    this.transports[index] = OVER_TCP
     this.channels[index] = channel
     this.families[index] = family
     this.ports[index] = port
@@ -106,7 +69,19 @@ export class MessageBatch extends ClientColumns {
       this.addresses[index * 16 + i] = peer[i]!
       this.askedAddresses[index * 16 + i] = 0
     }
-    return index
+    this.oversized[index] = 0
+    this.store.keep(index, message)
+  }
+
+  /** Adds the next `count` messages. Call it after all columns, octets and lengths of these messages are filled. */
+  extend(count: number): void {
+    const { store } = this
+    invariant(store.count + count <= store.capacity, 'a batch has room for what was received')
+    store.count += count
+  }
+
+  clear(): void {
+    this.store.clear()
   }
 }
 
@@ -130,7 +105,7 @@ export class BatchCollector {
   }
   readonly #clock: Clock
   readonly #onBatch: (batch: MessageBatch) => void
-  /** The caller of `room` fills it. Native sockets fill it in place, and then call `flush`. */
+  /** The caller of `room` fills it. Datagrams fills it in place, and then calls `flush`. */
   readonly batch: MessageBatch
   readonly #runFlush = (): void => {
     this.#scheduled = false

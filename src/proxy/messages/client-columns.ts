@@ -1,5 +1,5 @@
 // ClientColumns stores who sent a message and how its answer is sent, as typed arrays with one row per message. MessageBatch and
-// InFlightTable extend it, so an answer can be sent with a row of a batch or of the table. Native sockets fill the arrays
+// InFlightTable extend it, so an answer can be sent with a row of a batch or of the table. The UDP addon fills the arrays
 // directly. A row allocates nothing.
 
 /** Values of `transports`: OVER_UDP, OVER_TCP and OF_OURS. */

@@ -1,6 +1,6 @@
 // OctetStore holds the octets of the messages of one batch. A message that fits is copied into a cell of `stride` octets in one
-// large array, the slab, which is allocated once. A longer message is kept by reference. Node's sockets, or recvmmsg in the
-// native part, fill the store. Readers point a view at a message. A message stays valid until the batch is cleared.
+// large array, the slab, which is allocated once. A longer message is kept by reference. recvmmsg in the native part
+// fills the store with datagrams. Readers point a view at a message. A message stays valid until the batch is cleared.
 
 import type { MessageView } from '../../dns/message-view.ts'
 
@@ -48,19 +48,14 @@ export class OctetStore {
     return into.set(octets, this.offsets[index]!, this.lengths[index]!)
   }
 
-  /** Copies `length` octets into cell `index`. They must fit. */
-  copy(index: number, source: Uint8Array, offset: number, length: number): void {
-    const at = index * this.pitch
-    copyOctets(source, offset, this.slab, at, length)
-    this.offsets[index] = at
-    this.lengths[index] = length
-  }
-
   /** Stores a message of any size: in its cell if it fits, otherwise as a separate copy. */
   keep(index: number, message: MessageView): void {
     const { octets, offset, length } = message
-    if (length <= this.stride) this.copy(index, octets, offset, length)
-    else this.#refer(index, message.copy(), 0, length)
+    if (length > this.stride) return this.#refer(index, message.copy(), 0, length)
+    const at = index * this.pitch
+    copyOctets(octets, offset, this.slab, at, length)
+    this.offsets[index] = at
+    this.lengths[index] = length
   }
 
   /** Stores a reference to a message. Its octets must stay valid until the batch is cleared. */

@@ -257,7 +257,6 @@ const NEVER = -1
  * BEHIND_MS of full batches, the admission skips UDP queries of clients that have reached their bound of queries in flight. It
  * does not parse or answer a skipped query. So queries of other clients are answered in time. Without the skip, the query would
  * get SERVFAIL because of the bound. After the first batch that is not full, such queries get SERVFAIL again.
- * Node's sockets deliver small batches, so with them the admission skips nothing, and the kernel drops queries.
  */
 export class Backlog {
   readonly #clock: Clock

@@ -1,4 +1,4 @@
-// ClientEndpoints finds the endpoint that sent a query, by the source address. If the socket reports the interface, the
+// ClientEndpoints finds the endpoint that sent a query, by the source address. On a transparent listener, the
 // interface must be the endpoint's own (Arrivals). Otherwise the kernel's reverse path filter and the datapath's source
 // check guarantee the address. Workloads in cgroups share the host's addresses, so the datapath remembers which workload
 // sent from which port.
@@ -17,8 +17,8 @@ export interface ClientEndpointsOptions {
   readonly registry: EndpointRegistry
   readonly datapath: Pick<Datapath, 'peers'>
   readonly ipcache: IpCache
-  /** Checks the interface of queries. Undefined if no socket reports the interface. */
-  readonly arrivals?: Arrivals | undefined
+  /** Checks the interface of queries. Absent: it is not checked. */
+  readonly arrivals?: Arrivals
   /** The listeners, to recognize queries that were sent to a listener instead of to a DNS server. Absent without interception. */
   readonly listeners?: Pick<Listeners, 'isDirect'>
   /** Returns true while audit is on for the whole node. */

@@ -10,9 +10,10 @@ import type { ListenerConfig, ListenerMode } from '../../config/config.ts'
 import { DNS_PORT } from '../../policy/compile/dns-rules.ts'
 import { type MessageBatch, BatchCollector } from '../messages/batch.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
-import type { Datagrams, UdpListener } from '../sockets/datagrams.ts'
+import type { Datagrams } from '../sockets/datagrams.ts'
 import type { HandedSockets } from '../handed.ts'
 import type { Streams } from '../sockets/streams.ts'
+import type { UdpListener } from '../sockets/udp-listener.ts'
 import { TcpServer } from './tcp-server.ts'
 
 export interface ListenersOptions {
@@ -132,9 +133,9 @@ export class Listeners {
   }
 
   /** Binds all sockets. If one fails, it closes all and throws UnavailableError, which names the remedy. */
-  async start(): Promise<void> {
+  start(): void {
     try {
-      for (const config of this.#options.configs) await this.#startOne(config)
+      for (const config of this.#options.configs) this.#startOne(config)
     } catch (error) {
       this.stop()
       throw error
@@ -153,7 +154,7 @@ export class Listeners {
     const streams = this.tcp.descriptors
     const listeners = this.#bound.map((bound, i) => {
       const [udp, tcp] = [this.udp[i]?.descriptor, streams[i]]
-      invariant(udp !== undefined && tcp !== undefined, 'native sockets can be handed out')
+      invariant(udp !== undefined && tcp !== undefined, 'a listener has a UDP and a TCP socket')
       return { ...bound, udp: duplicate(udp), tcp: duplicate(tcp) }
     })
     const connections = this.tcp.handOut(duplicate)
@@ -168,13 +169,13 @@ export class Listeners {
   }
 
   /** Starts one listener. If the port that the kernel chose for UDP is in use for TCP or IPv6, it tries another port, none twice. */
-  async #startOne(config: ListenerConfig): Promise<void> {
+  #startOne(config: ListenerConfig): void {
     const before = this.udp.length
     const inVain: UdpListener[] = []
     try {
       for (let draws = 1; ; draws++) {
         try {
-          return await this.#bindEach(config)
+          return this.#bindEach(config)
         } catch (error) {
           if (!this.#isDrawn(config) || draws === DRAWS_MAX) throw error
           inVain.push(...this.udp.splice(before))
@@ -194,22 +195,17 @@ export class Listeners {
     )
   }
 
-  async #bindEach({ address, port, mode }: ListenerConfig): Promise<void> {
+  #bindEach({ address, port, mode }: ListenerConfig): void {
     if (address !== undefined) {
-      await this.#bind(address.family, address.octets, port, mode)
+      this.#bind(address.family, address.octets, port, mode)
       return
     }
-    const first = await this.#bind(4, EVERY, port, mode)
-    if (this.#options.hasIpv6) await this.#bind(6, EVERY, first, mode)
+    const first = this.#bind(4, EVERY, port, mode)
+    if (this.#options.hasIpv6) this.#bind(6, EVERY, first, mode)
   }
 
   /** Binds UDP and TCP on one address. If `port` is 0, the kernel chooses a port for UDP, and TCP uses the same port. */
-  async #bind(
-    family: Family,
-    octets: Uint8Array,
-    port: number,
-    mode: ListenerMode,
-  ): Promise<number> {
+  #bind(family: Family, octets: Uint8Array, port: number, mode: ListenerMode): number {
     const channel = this.udp.length
     const given = this.#givenFor(family, octets, port)
     const where = { family, octets, mode }
@@ -219,7 +215,7 @@ export class Listeners {
     // A passed socket can contain queries. They are read later, when namegate can answer them.
     if (given?.udp !== undefined && given.octets !== undefined) listener.reading(false)
     const isTcpGiven = given?.tcp !== undefined && given.octets !== undefined
-    await this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp }, !isTcpGiven)
+    this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp }, !isTcpGiven)
     this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
   }

@@ -12,7 +12,7 @@ import { OF_OURS, OVER_TCP } from '../messages/client-columns.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 import { SlotView } from '../messages/slot-view.ts'
 import { MessageView } from '../../dns/message-view.ts'
-import type { UdpListener } from '../sockets/datagrams.ts'
+import type { UdpListener } from '../sockets/udp-listener.ts'
 import type { TcpServer } from './tcp-server.ts'
 
 /** Receives the answers to queries of namegate itself (prewarm.ts, own-questions.ts), with one call per query. */

@@ -9,7 +9,8 @@ import type { PeerAddress } from '../messages/address-book.ts'
 import type { HandedConnection } from '../handed.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import type { MessageView } from '../../dns/message-view.ts'
-import type { Arrival, Stream, StreamOwner } from '../sockets/streams.ts'
+import type { Stream, StreamOwner } from '../sockets/stream.ts'
+import type { Arrival } from '../sockets/streams.ts'
 
 /** With this many unsent octets or more, the connection is not read: the client must read answers first. */
 const READ_PAUSE_OCTETS = 64 * 1024
@@ -221,7 +222,7 @@ export class TcpConnection implements StreamOwner {
 /** Converts a connection that another daemon accepted to the form of a new connection. */
 export function arrivalOf(handed: HandedConnection): Arrival {
   const { family, peer, peerPort, interfaceIndex, asked, askedPort } = handed
-  const from = { family, octets: peer, text: formatAddress(family, peer), unicast: true }
+  const from = { family, octets: peer, text: formatAddress(family, peer) }
   return { peer: from, peerPort, interfaceIndex, asked, askedPort }
 }
 

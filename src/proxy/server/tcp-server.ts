@@ -4,7 +4,6 @@
 //
 // TcpServer does not recurse: an answer during the handling of a batch only lowers a count. Connections that can be read again are
 // put on a list, and read in a later turn. One timer checks the timeouts of all connections.
-// `streams` decides whether the sockets are Node's or the native part's.
 
 import type { Clock } from '../../core/clock.ts'
 import { RestingTimer } from '../../core/resting-timer.ts'
@@ -17,9 +16,9 @@ import {
 } from './connection-table.ts'
 import { MessageView } from '../../dns/message-view.ts'
 import type { HandedConnection } from '../handed.ts'
+import type { Stream } from '../sockets/stream.ts'
 import type {
   Arrival,
-  Stream,
   StreamAcceptor,
   StreamListen,
   StreamListener,
@@ -63,8 +62,8 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
   }
 
   /** Listens on one more address, and returns the port. If that fails, throws UnavailableError, which names the remedy. */
-  async listen(options: StreamListen, accepts = true): Promise<number> {
-    const listener = await this.#streams.listen(options, this)
+  listen(options: StreamListen, accepts = true): number {
+    const listener = this.#streams.listen(options, this)
     if (!accepts) listener.accepting(false)
     this.#listeners.push(listener)
     const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
@@ -124,8 +123,8 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     return this.#table.count
   }
 
-  /** The descriptor of each listener; undefined for a listener of Node. */
-  get descriptors(): readonly (number | undefined)[] {
+  /** The descriptor of each listener. */
+  get descriptors(): readonly number[] {
     return this.#listeners.map(({ descriptor }) => descriptor)
   }
 
@@ -145,14 +144,17 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
 
   /** Continues a connection of another daemon and reads it. Returns its number in this daemon, or undefined if there is no room. */
   takeOn(handed: HandedConnection): number | undefined {
-    const arrival = arrivalOf(handed)
-    let taken: TcpConnection | undefined
-    const accept = (stream: Stream) => (taken = this.accept(stream, arrival))
-    const acceptor = { accept, acceptFault: () => undefined }
-    this.#streams.adopt(handed.descriptor, handed.unsent, arrival, acceptor)
-    taken?.takeOn(handed)
-    if (taken !== undefined) this.#wake(taken)
-    return taken?.number
+    const stream = this.#streams.adopt(handed.descriptor, handed.unsent)
+    if (stream === undefined) return undefined
+    const connection = this.accept(stream, arrivalOf(handed))
+    stream.owner = connection
+    if (connection === undefined) {
+      stream.destroy()
+      return undefined
+    }
+    connection.takeOn(handed)
+    this.#wake(connection)
+    return connection.number
   }
 
   now = (): number => this.#clock.now()

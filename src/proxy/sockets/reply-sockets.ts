@@ -6,19 +6,9 @@
 import { LRUCache } from 'lru-cache'
 import type { Family } from '../../core/ip.ts'
 import { UDP_RAW, UDP_REUSE_ADDRESS, UDP_SEND_ONLY, UDP_TRANSPARENT } from '../../native/udp/udp.ts'
+import type { SocketEngine } from './socket-engine.ts'
 
-/** The part of NativeDatagrams that opens and closes sockets. */
-export interface ReplyEngine {
-  /** Opens a socket. Returns its handle, or a negative errno. */
-  open(spec: {
-    readonly family: Family
-    readonly flags: number
-    readonly octets: Uint8Array
-    readonly port: number
-    readonly receiveBuffer: number
-  }): number
-  close(handle: number): void
-}
+type ReplyEngine = Pick<SocketEngine, 'open' | 'close'>
 
 /** 192.0.0.8 (RFC 7600) and 100::1 (RFC 6666): addresses that no host has. */
 const DISCARD4 = Uint8Array.of(192, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

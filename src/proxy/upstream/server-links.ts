@@ -26,8 +26,8 @@ export interface UdpSocketOptions {
 export interface ServerLinksOptions {
   readonly clock: Clock
   readonly random: RandomPool
-  readonly streams: Streams
-  readonly datagrams: Datagrams
+  readonly streams: Pick<Streams, 'connect'>
+  readonly datagrams: Pick<Datagrams, 'turn' | 'connect'>
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
   /** The servers of the pool. */

@@ -6,7 +6,8 @@ import { MessageView } from '../../dns/message-view.ts'
 import type { Clock } from '../../core/clock.ts'
 import { FrameReader } from '../../dns/framing.ts'
 import type { ServerAddress } from './server-pool.ts'
-import type { Stream, StreamOwner, Streams } from '../sockets/streams.ts'
+import type { Stream, StreamOwner } from '../sockets/stream.ts'
+import type { Streams } from '../sockets/streams.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 
 /** A connection without queries is closed after this time, in milliseconds. */
@@ -16,7 +17,7 @@ const UNSENT_MAX_OCTETS = 4 * 1024 * 1024
 
 export interface UpstreamTcpOptions {
   readonly clock: Clock
-  readonly streams: Streams
+  readonly streams: Pick<Streams, 'connect'>
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
   readonly address: ServerAddress

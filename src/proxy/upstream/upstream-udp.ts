@@ -5,7 +5,8 @@
 
 import { MessageView } from '../../dns/message-view.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { ConnectedSocket, DatagramOwner, Datagrams } from '../sockets/datagrams.ts'
+import type { ConnectedSocket, DatagramOwner } from '../sockets/connected-socket.ts'
+import type { Datagrams } from '../sockets/datagrams.ts'
 import type { RandomPool } from '../../core/random.ts'
 import type { ServerAddress } from './server-pool.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
@@ -26,7 +27,7 @@ const BIND_TRIES = 16
 
 export interface UpstreamUdpOptions {
   readonly clock: Clock
-  readonly datagrams: Datagrams
+  readonly datagrams: Pick<Datagrams, 'turn' | 'connect'>
   readonly random: RandomPool
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
@@ -205,7 +206,8 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
   }
 
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean {
-    return this.#socket?.send(octets, offset, length, id) ?? false
+    this.#socket?.send(octets, offset, length, id)
+    return this.#socket !== undefined
   }
 
   received(source: Uint8Array, offset: number, length: number): void {

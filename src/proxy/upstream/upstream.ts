@@ -30,9 +30,7 @@ import { ServerPool, type ServerAddress } from './server-pool.ts'
 import { SlotView } from '../messages/slot-view.ts'
 import type { Datagrams } from '../sockets/datagrams.ts'
 import type { Streams } from '../sockets/streams.ts'
-import { PortableStreams } from '../sockets/tcp-portable.ts'
 import { SocketNumbers, type UpstreamEvents, type UpstreamSocket } from './upstream-socket.ts'
-import { PortableDatagrams } from '../sockets/udp-portable.ts'
 import type { UpstreamTcp } from './upstream-tcp.ts'
 import type { UpstreamUdp } from './upstream-udp.ts'
 import { Waits } from './waits.ts'
@@ -67,10 +65,10 @@ export interface UpstreamOptions {
   /** Receives queries that ended without an answer. The receiver must release each slot. */
   readonly onFailures: (failures: FailureBatch) => void
   readonly limits?: UpstreamLimits
-  /** The TCP sockets; by default Node's. */
-  readonly streams?: Streams
-  /** The UDP sockets; by default Node's. */
-  readonly datagrams?: Datagrams
+  /** The TCP sockets. */
+  readonly streams: Pick<Streams, 'connect'>
+  /** The UDP sockets. */
+  readonly datagrams: Pick<Datagrams, 'turn' | 'follow' | 'connect'>
   readonly udp?: UdpSocketOptions
 }
 
@@ -116,7 +114,8 @@ export class Upstream {
   readonly #repeat = (wait: number): boolean => this.attempts.repeatOverTcp(wait)
 
   constructor(options: UpstreamOptions) {
-    const { clock, servers, onAnswers, onFailures, limits = DEFAULT_UPSTREAM_LIMITS } = options
+    const { clock, servers, streams, datagrams, onAnswers, onFailures } = options
+    const { limits = DEFAULT_UPSTREAM_LIMITS } = options
     invariant(servers.length > 0, 'there is a server to ask')
     const random = new RandomPool(options.random)
     const capacity = limits.inFlight
@@ -124,7 +123,6 @@ export class Upstream {
     this.#handed = new Uint8Array(capacity)
     this.#coalescing = new Coalescing(this.inFlight, options.asked !== undefined)
     this.pool = new ServerPool(servers)
-    const { streams = new PortableStreams(), datagrams = new PortableDatagrams() } = options
     this.links = new ServerLinks({
       clock,
       random,

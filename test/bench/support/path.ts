@@ -17,7 +17,7 @@ import { ProxyFlows } from '../../../src/proxy/pipeline/proxy-flows.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'
 import { Responder } from '../../../src/proxy/server/responder.ts'
-import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+import { Datagrams } from '../../../src/proxy/sockets/datagrams.ts'
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts'
 import { COMMIT, LEARN, LoopAddon, RELEASE } from './loop-addon.ts'
 import { mkMemory, mkPolicy, mkWorld, type World } from './world.ts'
@@ -38,13 +38,14 @@ export function mkPath(): Path {
   const { registry } = world.endpoints
   const clock = systemClock
   const addon = new LoopAddon()
-  const datagrams = new NativeDatagrams({ addon, clock })
+  const datagrams = new Datagrams({ addon, clock })
   const collector = new BatchCollector({ clock, onBatch: (batch) => admission.admit(batch) })
   datagrams.fill(collector)
   const upstream = new Upstream({
     clock,
     random: systemRandom,
     servers: [{ family: 4, address: '192.0.2.53', port: 53 }],
+    streams: { connect: unused },
     datagrams,
     onAnswers: (answers) => settlement.settle(answers),
     onFailures: (failures) => settlement.fail(failures),
@@ -161,5 +162,5 @@ function mkPattern(text: string): Pattern {
 }
 
 function unused(): never {
-  throw new Error('Cannot answer over TCP: no query came over TCP')
+  throw new Error('Cannot use TCP: no query came over TCP')
 }

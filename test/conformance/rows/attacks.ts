@@ -138,8 +138,8 @@ export const ATTACKS: readonly Row[] = [
     what: 'source port 0, broadcast and multicast sources: no answer',
     tests: [
       [
-        'test/proxy/messages/address-book.test.ts',
-        'AddressBook finds broadcast, multicast and unspecified addresses',
+        'test/kernel/sockets/udp-native.test.ts',
+        'Datagrams drops a query whose sender cannot get an answer',
       ],
       ['test/proxy/sockets/udp.test.ts', 'UdpListener is silent about replies and scraps'],
     ],

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { canUseLab, type Host } from '../../support/labs/lab.ts'
 import { podLab, type Pod, type PodLab } from '../../support/labs/lab-pod.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
-import { nativeIsLacking } from '../../support/sockets.ts'
+import { nativeIsLacking } from '../../support/open-sockets.ts'
 import { programArgs } from '../../support/labs/program.ts'
 
 const skip = canUseLab() ?? nativeIsLacking()
@@ -83,7 +83,7 @@ async function loadRules(host: Host, rules: string): Promise<void> {
   assert.equal(code, 0, stderr)
 }
 
-describe('NativeStreams', { skip }, () => {
+describe('Streams', { skip }, () => {
   let lab: PodLab
   let tproxy: LabProcess
   let redirect: LabProcess
@@ -115,7 +115,7 @@ describe('NativeStreams', { skip }, () => {
     return pod
   }
 
-  it('NativeStreams answers from the asked server in mode tproxy and knows the interface', async () => {
+  it('Streams answers from the asked server in mode tproxy and knows the interface', async () => {
     for (const number of [0, 1]) {
       const pod = podAt(number)
       for (const server of SERVERS) {
@@ -128,7 +128,7 @@ describe('NativeStreams', { skip }, () => {
     }
   })
 
-  it('NativeStreams answers from the asked server in mode redirect', async () => {
+  it('Streams answers from the asked server in mode redirect', async () => {
     const pod = podAt(2)
     const loopback = indexOf(pod.host, 'lo')
     for (const server of SERVERS) {
@@ -139,7 +139,7 @@ describe('NativeStreams', { skip }, () => {
     }
   })
 
-  it('NativeStreams names the privilege that a mode needs', async () => {
+  it('Streams names the privilege that a mode needs', async () => {
     for (const mode of ['tproxy', 'redirect']) {
       const without = ['--bounding-set', '-net_admin,-net_raw', ...NODE, mode, String(PORT + 1)]
       const { code, stderr } = await podAt(0).host.run('setpriv', without)
@@ -148,7 +148,7 @@ describe('NativeStreams', { skip }, () => {
     }
   })
 
-  it('NativeStreams marks the connections that it begins, from the first packet', async () => {
+  it('Streams marks the connections that it begins, from the first packet', async () => {
     const { host } = podAt(0)
     await loadRules(host, MARK_RULES)
     const { stdout, stderr } = await host.run('env', [

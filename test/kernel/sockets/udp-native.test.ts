@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { canUseLab } from '../../support/labs/lab.ts'
 import type { Pod, PodLab } from '../../support/labs/lab-pod.ts'
-import { nativeIsLacking } from '../../support/sockets.ts'
+import { nativeIsLacking } from '../../support/open-sockets.ts'
 import { compiled } from '../../support/peers/compiled.ts'
 import {
   ask,
@@ -34,7 +34,7 @@ table inet test {
   }
 }`
 
-describe('NativeDatagrams', { skip }, () => {
+describe('Datagrams', { skip }, () => {
   let lab: PodLab
   const folder = mkdtempSync(join(tmpdir(), 'namegate-udp-'))
 
@@ -51,7 +51,7 @@ describe('NativeDatagrams', { skip }, () => {
     return lab.pods[number] ?? assert.fail('no such pod')
   }
 
-  it('NativeDatagrams answers from the asked server in mode tproxy and knows the interface', async () => {
+  it('Datagrams answers from the asked server in mode tproxy and knows the interface', async () => {
     await withTproxy(lab.node, undefined, async (listener) => {
       for (const number of [0, 1]) {
         const pod = podAt(number)
@@ -68,7 +68,7 @@ describe('NativeDatagrams', { skip }, () => {
     })
   })
 
-  it('NativeDatagrams answers in mode redirect from the address to which the packet was sent', async () => {
+  it('Datagrams answers in mode redirect from the address to which the packet was sent', async () => {
     const { host, address4, address6 } = podAt(2)
     await loadRules(host, REDIRECT_RULES)
     const listener = await startListener(host, 'redirect', String(PORT))
@@ -77,7 +77,7 @@ describe('NativeDatagrams', { skip }, () => {
     assert.ok(['127.0.0.1', '::1', address4, address6].includes(asked), asked)
   })
 
-  it('NativeDatagrams on every address answers from the asked one', async () => {
+  it('Datagrams on every address answers from the asked one', async () => {
     const { host } = podAt(1)
     for (const address of ['127.7.7.7/32', 'fd00:7::7/128'])
       host.ip('address', 'add', address, 'dev', 'lo')
@@ -95,7 +95,7 @@ describe('NativeDatagrams', { skip }, () => {
     }
   })
 
-  it('NativeDatagrams drops a query whose sender cannot get an answer', async () => {
+  it('Datagrams drops a query whose sender cannot get an answer', async () => {
     const { host } = podAt(1)
     const listener = await startListener(host, 'explicit', '5301')
     const program = compiled('spoof')
@@ -103,6 +103,7 @@ describe('NativeDatagrams', { skip }, () => {
       ['127.0.0.9', 0, 'port 0'],
       ['255.255.255.255', 4242, 'every host of the link'],
       ['224.0.0.5', 4242, 'a group'],
+      ['239.1.1.1', 4242, 'another group'],
       ['127.0.0.10', 4242, 'a host and a port'],
     ]
     for (const [client, port, reason] of rows) {
@@ -116,7 +117,7 @@ describe('NativeDatagrams', { skip }, () => {
     assert.deepEqual(clients, ['127.0.0.10'])
   })
 
-  it('NativeDatagrams names the privilege that mode tproxy needs', async () => {
+  it('Datagrams names the privilege that mode tproxy needs', async () => {
     const [node = '', ...args] = helper('udp-listener')
     const without = ['--bounding-set', '-net_admin,-net_raw', node, ...args, 'tproxy', '10054']
     const { code, stderr } = await podAt(0).host.run('setpriv', without)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { canUseLab } from '../../support/labs/lab.ts'
 import type { Pod, PodLab } from '../../support/labs/lab-pod.ts'
-import { nativeIsLacking } from '../../support/sockets.ts'
+import { nativeIsLacking } from '../../support/open-sockets.ts'
 import {
   ask,
   helper,
@@ -16,7 +16,7 @@ import {
 
 const skip = canUseLab() ?? nativeIsLacking()
 
-describe('NativeDatagrams', { skip }, () => {
+describe('Datagrams', { skip }, () => {
   let lab: PodLab
 
   before(async () => {
@@ -31,7 +31,7 @@ describe('NativeDatagrams', { skip }, () => {
     return lab.pods[number] ?? assert.fail('no such pod')
   }
 
-  it('NativeDatagrams answers for 100,000 asked servers with one socket', async () => {
+  it('Datagrams answers for 100,000 asked servers with one socket', async () => {
     await withTproxy(lab.node, undefined, async (listener) => {
       const { host } = podAt(0)
       for (const first of ['10.96.0.0', 'fd00:96::']) {
@@ -47,7 +47,7 @@ describe('NativeDatagrams', { skip }, () => {
     })
   })
 
-  it('NativeDatagrams answers beside a resolver of the host on port 53 of every address', async () => {
+  it('Datagrams answers beside a resolver of the host on port 53 of every address', async () => {
     for (const [kind, expected] of [
       ['alone', 'opened 0 raw 2 failed 0'],
       ['shared', 'opened 2 raw 0 failed 0'],
@@ -67,7 +67,7 @@ describe('NativeDatagrams', { skip }, () => {
     }
   })
 
-  it('NativeDatagrams sends answers of 4,096 octets whole, as socket and as packets', async () => {
+  it('Datagrams sends answers of 4,096 octets whole, as socket and as packets', async () => {
     for (const resolver of [undefined, ['alone']]) {
       await withTproxy(lab.node, resolver, async () => {
         for (const server of SERVERS) {

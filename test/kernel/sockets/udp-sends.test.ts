@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { canUseLab, Lab, type Host } from '../../support/labs/lab.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
-import { nativeIsLacking } from '../../support/sockets.ts'
+import { nativeIsLacking } from '../../support/open-sockets.ts'
 import { helper } from '../../support/labs/udp-lab.ts'
 
 const skip = canUseLab() ?? nativeIsLacking()
@@ -20,7 +20,7 @@ socket.on('message', (message) => {
 })
 socket.bind(53, '0.0.0.0', () => console.log('ready'))`
 
-describe('NativeDatagrams', { skip }, () => {
+describe('Datagrams', { skip }, () => {
   let lab: Lab
   let node: Host
   let peer: Host
@@ -49,7 +49,7 @@ describe('NativeDatagrams', { skip }, () => {
     return node.start('env', [...helper('udp-sender'), '10.9.9.2', '53', `${count}`, `${octets}`])
   }
 
-  it('NativeDatagrams keeps 1,024 datagrams for a full socket, and sends them when there is room', async () => {
+  it('Datagrams keeps 1,024 datagrams for a full socket, and sends them when there is room', async () => {
     peer.ip('link', 'set', 'in', 'arp', 'off')
     node.sysctl('net.ipv4.neigh.out.mcast_solicit=1000')
     const seen = await startPeer(0)
@@ -71,7 +71,7 @@ describe('NativeDatagrams', { skip }, () => {
     peer.ip('link', 'set', 'in', 'arp', 'on')
   })
 
-  it('NativeDatagrams sends datagrams one by one over a link that is too small for runs', async () => {
+  it('Datagrams sends datagrams one by one over a link that is too small for runs', async () => {
     for (const [host, end] of [
       [node, 'out'],
       [peer, 'in'],

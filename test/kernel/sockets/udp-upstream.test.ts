@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { canUseLab } from '../../support/labs/lab.ts'
 import { DNS_4, podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
-import { nativeIsLacking } from '../../support/sockets.ts'
+import { nativeIsLacking } from '../../support/open-sockets.ts'
 import { ask, helper } from '../../support/labs/udp-lab.ts'
 
 const skip = canUseLab() ?? nativeIsLacking()

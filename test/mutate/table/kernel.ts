@@ -180,7 +180,7 @@ export const KERNEL: readonly Mutation[] = [
   ),
   ...inFile(
     'src/native/tcp/tcp-turn.h',
-    ['test/native/tcp/tcp.test.ts', 'test/proxy/sockets/tcp-native.test.ts'],
+    ['test/native/tcp/tcp.test.ts', 'test/proxy/sockets/streams.test.ts'],
     [
       [
         '	if (got == 0 || link->hung_up) {',

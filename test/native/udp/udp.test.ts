@@ -18,8 +18,8 @@ import {
 } from '../../../src/native/udp/udp.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
-import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
-import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+import type { UdpListener } from '../../../src/proxy/sockets/udp-listener.ts'
+import { Datagrams } from '../../../src/proxy/sockets/datagrams.ts'
 import { until } from '../../support/peers/client.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 
@@ -50,10 +50,10 @@ describe('UdpAddon', { skip }, () => {
 
   /** An engine with a listener on loopback whose queries go to `onBatch`. */
   function listening(onBatch: (batch: MessageBatch) => void): {
-    readonly datagrams: NativeDatagrams
+    readonly datagrams: Datagrams
     readonly listener: UdpListener
   } {
-    const datagrams = new NativeDatagrams({ addon: loadUdp(), clock: systemClock })
+    const datagrams = new Datagrams({ addon: loadUdp(), clock: systemClock })
     datagrams.fill(new BatchCollector({ clock: systemClock, onBatch }))
     const place = { channel: 3, family: 4, octets: LOOPBACK, port: 0, mode: 'explicit' } as const
     const listener = datagrams.listen(place)
@@ -166,7 +166,7 @@ describe('UdpAddon', { skip }, () => {
     addon.stop(engine)
   })
 
-  it('NativeDatagrams receives a burst whole and in order, in batches of 256', async () => {
+  it('Datagrams receives a burst whole and in order, in batches of 256', async () => {
     const seen: number[] = []
     const sizes: number[] = []
     const { listener } = listening((batch) => {
@@ -199,7 +199,7 @@ describe('UdpAddon', { skip }, () => {
     assert.equal(listener.counters.kernelDrops, 0)
   })
 
-  it('NativeDatagrams sends the rest when one datagram cannot be sent', async () => {
+  it('Datagrams sends the rest when one datagram cannot be sent', async () => {
     const { datagrams, listener } = listening(() => undefined)
     const { socket, messages } = await receiver()
     const clients = new ClientColumns(5)
@@ -221,7 +221,7 @@ describe('UdpAddon', { skip }, () => {
     )
   })
 
-  it('NativeDatagrams sends datagrams of one piece as separate datagrams', async () => {
+  it('Datagrams sends datagrams of one piece as separate datagrams', async () => {
     const { datagrams, listener } = listening(() => undefined)
     const receivers = [await receiver(), await receiver()]
     const clients = new ClientColumns(1)
@@ -242,7 +242,7 @@ describe('UdpAddon', { skip }, () => {
     assert.equal(listener.counters.sent, 900)
   })
 
-  it('NativeDatagrams reports a refusal before the next query is due', async () => {
+  it('Datagrams reports a refusal before the next query is due', async () => {
     const { socket } = await receiver()
     const { port } = socket.address()
     socket.removeAllListeners('message')

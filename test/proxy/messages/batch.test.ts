@@ -5,15 +5,17 @@ import { test } from 'node:test'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { OVER_TCP, OVER_UDP } from '../../../src/proxy/messages/client-columns.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
+import { addDatagram } from '../../support/datagram.ts'
 
 const STRIDE = 64
 const PEER = Uint8Array.from({ length: 16 }, (_, i) => i)
+const SENDER = { channel: 9, family: 6, peer: PEER, port: 53 } as const
 
 function messageOf(batch: MessageBatch, index: number): Buffer {
   return Buffer.from(batch.view(index, new MessageView()).copy())
 }
 
-test('MessageBatch cuts and marks long datagrams, keeps long frames whole, and is empty when cleared', () => {
+test('MessageBatch keeps cut datagrams and whole long frames, and is empty when cleared', () => {
   const batch = new MessageBatch({ capacity: 4, stride: STRIDE })
   const rows = [
     { size: 0, cut: false },
@@ -22,7 +24,7 @@ test('MessageBatch cuts and marks long datagrams, keeps long frames whole, and i
     { size: 500, cut: true },
   ]
   for (const order of [rows, rows.toReversed(), rows]) {
-    for (const { size } of order) batch.addUdp(9, 6, PEER, 53, Buffer.alloc(size, size))
+    for (const { size } of order) addDatagram(batch, SENDER, Buffer.alloc(size, size))
     assert.ok(batch.full)
     for (const [i, { size, cut }] of order.entries()) {
       assert.equal(batch.oversized[i], cut ? 1 : 0, `${size} octets`)

@@ -4,10 +4,13 @@ import { Backlog } from '../../../src/proxy/pipeline/admit.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { LOOPBACK } from '../../support/peers/forwarder.ts'
+import { addDatagram } from '../../support/datagram.ts'
 
 function batchOf(messages: number): MessageBatch {
   const batch = new MessageBatch({ capacity: 2, stride: 512 })
-  for (let i = 0; i < messages; i++) batch.addUdp(0, 4, LOOPBACK, 5353, new Uint8Array(20))
+  for (let i = 0; i < messages; i++) {
+    addDatagram(batch, { channel: 0, family: 4, peer: LOOPBACK, port: 5353 }, new Uint8Array(20))
+  }
   return batch
 }
 

@@ -11,6 +11,7 @@ import {
   WAITING_PER_CLIENT_MAX,
 } from '../../../src/proxy/pipeline/unknown-clients.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { addDatagram } from '../../support/datagram.ts'
 
 const WAIT_MS = 2000
 const STRIDE = 512
@@ -45,7 +46,11 @@ class Bench {
   hold(client: number, query = 0, length = 20): string {
     const batch = new MessageBatch({ capacity: 1, stride: 4096 })
     const address = Uint8Array.of(10, 0, client >> 8, client & 255, ...new Uint8Array(12))
-    batch.addUdp(1, 4, address, 5353, new Uint8Array(length).fill(query))
+    addDatagram(
+      batch,
+      { channel: 1, family: 4, peer: address, port: 5353 },
+      new Uint8Array(length).fill(query),
+    )
     batch.interfaces[0] = client
     return this.waiting.hold(batch, 0)
   }

@@ -142,9 +142,15 @@ testSockets(
 testSockets('TcpServer names port and remedy when it cannot listen', async (net) => {
   const forwarder = await net.forwardTo(silent)
   const taken = { family: 4, octets: LOOPBACK, port: forwarder.tcpPort, mode: 'explicit' } as const
-  await assert.rejects(forwarder.tcp.listen(taken), (error) => {
-    assert.ok(error instanceof UnavailableError)
-    assert.match(error.message, new RegExp(`127.0.0.1:${forwarder.tcpPort} .*already in use: stop`))
-    return true
-  })
+  assert.throws(
+    () => forwarder.tcp.listen(taken),
+    (error) => {
+      assert.ok(error instanceof UnavailableError)
+      assert.match(
+        error.message,
+        new RegExp(`127.0.0.1:${forwarder.tcpPort} .*already in use: stop`),
+      )
+      return true
+    },
+  )
 })

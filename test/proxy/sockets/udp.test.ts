@@ -8,7 +8,8 @@ import { UnavailableError } from '../../../src/core/errors.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
 import { UdpClient, until } from '../../support/peers/client.ts'
-import { makeDatagrams, testSockets } from '../../support/sockets.ts'
+import { openDatagrams } from '../../support/open-sockets.ts'
+import { testSockets } from '../../support/sockets.ts'
 import { byNumber, rcodeOf } from '../../support/transport.ts'
 import { answering, answerTo, queryFor } from '../../support/peers/upstream.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
@@ -58,7 +59,7 @@ testSockets(
 
 testSockets(
   'UdpListener passes on peers, octets and channel of IPv4 and IPv6, also at the bound of a batch',
-  async (_net, kind) => {
+  async () => {
     for (const [family, address, type] of [
       [4, '127.0.0.1', 'udp4'],
       [6, '::1', 'udp6'],
@@ -74,7 +75,7 @@ testSockets(
         }
       }
       const collector = new BatchCollector({ clock: systemClock, onBatch, batch: { capacity: 4 } })
-      const datagrams = makeDatagrams(kind, systemClock)
+      const datagrams = openDatagrams(systemClock)
       datagrams.fill(collector)
       const octets = parseAddress(address)?.octets ?? assert.fail(address)
       const listener = datagrams.listen({ channel: 7, family, octets, port: 0, mode: 'explicit' })

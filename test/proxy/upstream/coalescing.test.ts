@@ -10,6 +10,7 @@ import { Coalescing, FOLLOWERS_MAX } from '../../../src/proxy/upstream/coalescin
 import { InFlightTable } from '../../../src/proxy/messages/in-flight.ts'
 import { queryFor } from '../../support/peers/upstream.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
+import { addDatagram } from '../../support/datagram.ts'
 
 interface Ask {
   readonly client: number
@@ -36,7 +37,7 @@ function take(table: InFlightTable, ask: Ask): number {
   const octets = queryFor(ask.name, { id: ask.id, ...(ask.edns ? { udpSize: 1232 } : {}) })
   const address = Uint8Array.from({ length: 16 }, (_, i) => (i === 3 ? ask.client : 0))
   if (ask.tcp) batch.addTcp(0, 4, address, 4000 + ask.id, MessageView.of(octets))
-  else batch.addUdp(0, 4, address, 4000 + ask.id, octets)
+  else addDatagram(batch, { channel: 0, family: 4, peer: address, port: 4000 + ask.id }, octets)
   batch.askedAddresses[3] = ask.asked
   batch.askedPorts[0] = 53
   const view = new QueryView()

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { decode } from 'dns-packet'
 import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import type { ResponderOptions } from '../../../src/proxy/server/responder.ts'
+import { addDatagram } from '../../support/datagram.ts'
 import { mkQuery, opt } from '../../support/messages.ts'
 import { canonicalAddress, octetsOf } from './addresses.ts'
 import { RCODES } from './zone.ts'
@@ -74,7 +75,7 @@ export class Clients {
     const port = portOf(number)
     this.#from.set(port, from)
     if (tcp) batch.addTcp(port, family, peer, port, MessageView.of(message))
-    else batch.addUdp(0, family, peer, port, message)
+    else addDatagram(batch, { channel: 0, family, peer, port }, message)
   }
 
   #receive(port: number, octets: Uint8Array, id: number): void {

@@ -5,25 +5,22 @@ import { systemClock, type Clock } from '../../../src/core/clock.ts'
 import { endpointId, generation } from '../../../src/core/ids.ts'
 import { LOCAL, type LocalAnswer } from '../../../src/dns/codes.ts'
 import { QueryView } from '../../../src/dns/query.ts'
-import { AddressBook } from '../../../src/proxy/messages/address-book.ts'
 import {
   FAILED_TIMEOUT,
   type AnswerBatch,
   type FailureBatch,
 } from '../../../src/proxy/messages/answer-batch.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
-import type { Datagrams, UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
+import type { Datagrams } from '../../../src/proxy/sockets/datagrams.ts'
 import { systemRandom } from '../../../src/core/random.ts'
 import { Responder } from '../../../src/proxy/server/responder.ts'
 import type { ServerAddress } from '../../../src/proxy/upstream/server-pool.ts'
-import type { Streams } from '../../../src/proxy/sockets/streams.ts'
-import { PortableStreams } from '../../../src/proxy/sockets/tcp-portable.ts'
 import {
   DEFAULT_TCP_LIMITS,
   type TcpServerLimits,
 } from '../../../src/proxy/server/connection-table.ts'
 import { TcpServer } from '../../../src/proxy/server/tcp-server.ts'
-import { PortableDatagrams } from '../../../src/proxy/sockets/udp-portable.ts'
+import type { UdpListener } from '../../../src/proxy/sockets/udp-listener.ts'
 import {
   DEFAULT_UPSTREAM_LIMITS,
   Upstream,
@@ -31,6 +28,7 @@ import {
   type UpstreamOptions,
 } from '../../../src/proxy/upstream/upstream.ts'
 import { FakeClock } from '../fake-clock.ts'
+import { openDatagrams, openStreams } from '../open-sockets.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 
 export interface ForwarderOptions {
@@ -42,10 +40,6 @@ export interface ForwarderOptions {
   readonly clock?: Clock
   /** Answers every query with this and forwards none. */
   readonly refuseAll?: LocalAnswer
-  /** The sockets for TCP; by default those of Node. */
-  readonly makeStreams?: (clock: Clock) => Streams
-  /** The sockets for UDP; by default those of Node. */
-  readonly makeDatagrams?: (clock: Clock) => Datagrams
 }
 
 /** 127.0.0.1 */
@@ -63,7 +57,6 @@ export function socketClock(fake: FakeClock): Clock {
 }
 
 export class Forwarder {
-  readonly book = new AddressBook()
   readonly collector: BatchCollector
   readonly datagrams: Datagrams
   readonly udp: UdpListener
@@ -78,12 +71,11 @@ export class Forwarder {
 
   private constructor(options: ForwarderOptions) {
     const { clock = socketClock(new FakeClock()) } = options
-    const { book } = this
     this.#refuseAll = options.refuseAll
-    this.datagrams = options.makeDatagrams?.(clock) ?? new PortableDatagrams()
+    this.datagrams = openDatagrams(clock)
     this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
     const { collector } = this
-    const streams = options.makeStreams?.(clock) ?? new PortableStreams(book)
+    const streams = openStreams(clock)
     this.tcp = new TcpServer({
       clock,
       collector,
@@ -116,9 +108,9 @@ export class Forwarder {
     })
   }
 
-  static async start(options: ForwarderOptions): Promise<Forwarder> {
+  static start(options: ForwarderOptions): Forwarder {
     const forwarder = new Forwarder(options)
-    forwarder.#tcpPort = await forwarder.tcp.listen({
+    forwarder.#tcpPort = forwarder.tcp.listen({
       family: 4,
       octets: LOOPBACK,
       port: 0,

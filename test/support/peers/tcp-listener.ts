@@ -14,8 +14,7 @@ import { MessageView } from '../../../src/dns/message-view.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../../src/dns/reply.ts'
 import { loadTcp } from '../../../src/native/native.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
-import type { StreamAcceptor } from '../../../src/proxy/sockets/streams.ts'
-import { NativeStreams } from '../../../src/proxy/sockets/tcp-native.ts'
+import { Streams, type StreamAcceptor } from '../../../src/proxy/sockets/streams.ts'
 import { TcpServer } from '../../../src/proxy/server/tcp-server.ts'
 
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
@@ -44,7 +43,7 @@ const collector = new BatchCollector({
     }
   },
 })
-const streams = new NativeStreams({ addon: loadTcp(), clock, capacity: 1024, mark: 0x4e47 })
+const streams = new Streams({ addon: loadTcp(), clock, capacity: 1024, mark: 0x4e47 })
 const server: TcpServer = new TcpServer({ clock, collector, streams })
 if (process.argv[2] === 'connect') await connectOnly(Number(process.argv[3]), process.argv[4] ?? '')
 
@@ -55,10 +54,7 @@ const acceptor: StreamAcceptor = {
 const mode = MODES.find((each) => each === process.argv[2]) ?? 'explicit'
 let port = Number(process.argv[3])
 for (const family of [4, 6] as const) {
-  const listener = await streams.listen(
-    { family, octets: new Uint8Array(16), port, mode },
-    acceptor,
-  )
+  const listener = streams.listen({ family, octets: new Uint8Array(16), port, mode }, acceptor)
   port = listener.port
 }
 const spare = process.argv[4]

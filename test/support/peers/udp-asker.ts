@@ -8,7 +8,7 @@ import { parseAddress } from '../../../src/core/ip.ts'
 import { loadUdp } from '../../../src/native/native.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
 import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
-import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+import { Datagrams } from '../../../src/proxy/sockets/datagrams.ts'
 import { queryFor } from './upstream.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 
@@ -32,7 +32,7 @@ let answered = 0
 let foreign = 0
 
 const collector = new BatchCollector({ clock: systemClock, onBatch: take })
-const datagrams = new NativeDatagrams({ addon: loadUdp(), clock: systemClock })
+const datagrams = new Datagrams({ addon: loadUdp(), clock: systemClock })
 datagrams.fill(collector)
 const listener = datagrams.listen({
   channel: 0,

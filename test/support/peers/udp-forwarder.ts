@@ -1,19 +1,16 @@
-// A process for kernel tests: the transport on the addon's sockets, forwarding to one server, with the real clock; see forwarder.ts.
+// A process for kernel tests: the transport, forwarding to one server, with the real clock; see forwarder.ts.
 // Prints `ready PORT`, then once a second `faults COUNT` if the count has changed.
 //   udp-forwarder.ts ADDRESS PORT
 
 import { systemClock } from '../../../src/core/clock.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
 import { Forwarder } from './forwarder.ts'
-import { makeDatagrams, makeStreams } from '../sockets.ts'
 
 const [address = '', port] = process.argv.slice(2)
 const family = parseAddress(address)?.family ?? 4
-const forwarder = await Forwarder.start({
+const forwarder = Forwarder.start({
   servers: [{ family, address, port: Number(port) }],
   clock: systemClock,
-  makeStreams: (clock) => makeStreams('native', clock),
-  makeDatagrams: (clock) => makeDatagrams('native', clock),
 })
 process.stdout.write(`ready ${forwarder.udpPort}\n`)
 let told = 0

@@ -12,8 +12,8 @@ import { QueryView } from '../../../src/dns/query.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../../src/dns/reply.ts'
 import { loadUdp } from '../../../src/native/native.ts'
 import { type MessageBatch, BatchCollector } from '../../../src/proxy/messages/batch.ts'
-import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
-import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+import type { UdpListener } from '../../../src/proxy/sockets/udp-listener.ts'
+import { Datagrams } from '../../../src/proxy/sockets/datagrams.ts'
 import { MessageView } from '../../../src/dns/message-view.ts'
 
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
@@ -27,7 +27,7 @@ const collector = new BatchCollector({
     for (let row = 0; row < batch.count; row++) answer(batch, row)
   },
 })
-const datagrams = new NativeDatagrams({ addon: loadUdp(), clock: systemClock, mark: 0x4e47 })
+const datagrams = new Datagrams({ addon: loadUdp(), clock: systemClock, mark: 0x4e47 })
 datagrams.fill(collector)
 
 const mode = MODES.find((each) => each === process.argv[2]) ?? 'explicit'

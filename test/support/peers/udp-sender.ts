@@ -6,11 +6,11 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
 import { loadUdp } from '../../../src/native/native.ts'
 import { STAT_KEPT, STAT_SENT, STAT_WORDS } from '../../../src/native/udp/udp.ts'
-import { NativeConnected } from '../../../src/proxy/sockets/native-sockets.ts'
-import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+import { ConnectedSocket } from '../../../src/proxy/sockets/connected-socket.ts'
+import { Datagrams } from '../../../src/proxy/sockets/datagrams.ts'
 
 const [address = '', port, count, octets] = process.argv.slice(2)
-const datagrams = new NativeDatagrams({ addon: loadUdp(), clock: systemClock, sendBuffer: 1 })
+const datagrams = new Datagrams({ addon: loadUdp(), clock: systemClock, sendBuffer: 1 })
 let dropped = 0
 const socket = datagrams.connect(
   { family: parseAddress(address)?.family ?? 4, address, port: Number(port) },
@@ -21,7 +21,7 @@ const socket = datagrams.connect(
     dropped: (more) => (dropped += more),
   },
 )
-if (!(socket instanceof NativeConnected)) throw new Error('Cannot connect')
+if (!(socket instanceof ConnectedSocket)) throw new Error('Cannot connect')
 const message = Buffer.alloc(Number(octets))
 const stats = new Float64Array(STAT_WORDS)
 

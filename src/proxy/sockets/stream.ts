@@ -1,19 +1,25 @@
-// NativeStream is one TCP connection of the addon, with a server or a client. It stores its slot in the engine and its chain of
+// Stream is one TCP connection of the addon, with a server or a client. It stores its slot in the engine and its chain of
 // frames to send; the engine stores the rest. After the stream has closed, its methods do nothing. So a late answer cannot reach
 // the next stream that uses the slot.
+// A stream reports events through the four methods of StreamOwner, so a connection needs no closures. It never calls its owner while
+// the owner calls the stream, and never after `destroy` or `closed`.
 
-import { FRAME_WORDS, type TcpAddon } from '../../native/tcp/tcp.ts'
-import { copyOctets } from '../messages/octet-store.ts'
-import type { Stream, StreamOwner } from './streams.ts'
+import type { TcpAddon } from '../../native/tcp/tcp.ts'
+import { NO_FRAME, type FrameGather } from './frame-gather.ts'
 
-/** Octets of frames that can be gathered in one turn: 16 of the longest frames. */
-const SLAB_OCTETS = 1 << 20
-const FRAMES_MAX = 4096
-const PREFIX = 2
+/** The user of a stream. */
+export interface StreamOwner {
+  /** The octets source[offset, offset + length) arrived. They are valid during the call. */
+  received(source: Uint8Array, offset: number, length: number): void
+  /** The peer sent FIN: no more octets arrive. */
+  ended(): void
+  /** The kernel accepted octets that had waited. */
+  taken(): void
+  /** The stream was closed by an error, by the peer, or after `finish`. `fault`: true if an error closed it. */
+  closed(fault: boolean): void
+}
 
-export const NO_FRAME = -1
-
-/** The part of NativeStreams that its streams use. */
+/** The part of Streams that its streams use. */
 export interface StreamEngine {
   readonly addon: TcpAddon
   readonly handle: object
@@ -21,18 +27,18 @@ export interface StreamEngine {
   /** For each slot, the octets that the kernel has not accepted yet. */
   readonly unsent: Uint32Array
   /** Notes that the stream has gathered its first frame since its last flush. */
-  joined(stream: NativeStream): void
+  joined(stream: Stream): void
   /** Notes that a stream has sent or dropped its frames. */
   left(): void
   /** Flushes every stream. */
   flushAll(): void
   /** Closes the stream's connection. `reset`: the peer gets RST. */
-  release(stream: NativeStream, reset: boolean): void
+  release(stream: Stream, reset: boolean): void
   /** Schedules a turn, because the addon has rows to read for which the kernel reports no event. */
   wantTurn(): void
 }
 
-export class NativeStream implements Stream {
+export class Stream {
   readonly slot: number
   /** Undefined while the stream is being accepted, and after it has closed. */
   owner: StreamOwner | undefined
@@ -52,14 +58,17 @@ export class NativeStream implements Stream {
     this.#open = slot >= 0
   }
 
+  /** The number of octets that `flush` has sent and the kernel has not accepted yet. */
   get waiting(): number {
     return this.#open ? this.#engine.unsent[this.slot]! : 0
   }
 
+  /** `waiting`, plus the octets of frames that no `flush` has sent yet. */
   get unsent(): number {
     return this.waiting + this.#gathered
   }
 
+  /** Copies a frame of `length` octets (1..65,535) for the next `flush`, with `id` as the first two octets. */
   queue(octets: Uint8Array, offset: number, length: number, id: number): void {
     if (!this.#open) return
     const { gather } = this.#engine
@@ -73,6 +82,7 @@ export class NativeStream implements Stream {
     this.#gathered += length
   }
 
+  /** Sends the queued frames in one write, so length and message are always together (RFC 7766 8). */
   flush(): void {
     if (this.#head === NO_FRAME) return
     const { addon, handle } = this.#engine
@@ -81,6 +91,7 @@ export class NativeStream implements Stream {
     this.#dropFrames()
   }
 
+  /** Stops reading: the stream does not call `received` and `ended` until `resume`. */
   pause(): void {
     if (this.#open) this.#engine.addon.reading(this.#engine.handle, this.slot, 0)
   }
@@ -90,6 +101,7 @@ export class NativeStream implements Stream {
     if (this.#engine.addon.reading(this.#engine.handle, this.slot, 1) > 0) this.#engine.wantTurn()
   }
 
+  /** Sends unsent octets, then closes. Returns true if the stream is closed already; `closed` is not called in this case. */
   finish(): boolean {
     this.flush()
     if (!this.#open) return true
@@ -98,23 +110,27 @@ export class NativeStream implements Stream {
     return !this.#finishing
   }
 
+  /** Closes at once. If there are unsent octets, they are lost and the peer gets RST. */
   destroy(): void {
     if (this.#open) this.#close(this.unsent > 0)
     this.owner = undefined
   }
 
+  /** The connection's descriptor, for the successor. The stream keeps it. Undefined after the stream has closed. */
   get descriptor(): number | undefined {
     return this.#open
       ? this.#engine.addon.linkDescriptor(this.#engine.handle, this.slot)
       : undefined
   }
 
+  /** Returns a copy of the `waiting` octets, which the successor sends. Call it after `flush`. */
   unsentOctets(): Uint8Array {
     const octets = new Uint8Array(this.waiting)
     if (this.#open) this.#engine.addon.unsentOctets(this.#engine.handle, this.slot, octets)
     return octets
   }
 
+  /** Gives the connection up without an effect on the peer. The successor continues with its copy of the descriptor. */
   letGo(): void {
     if (this.#open) this.#close(false)
   }
@@ -145,47 +161,5 @@ export class NativeStream implements Stream {
     this.#head = this.#last = NO_FRAME
     this.#gathered = 0
     this.#engine.left()
-  }
-}
-
-/**
- * FrameGather holds the frames that native streams will send, in one array. A frame is the two octets of length and the message,
- * always together (RFC 7766 8). The frames of one stream form a chain, so the addon sends them in one write, even if frames of
- * other streams are between them. When every stream has sent its chain, FrameGather is cleared. It allocates nothing per frame.
- */
-export class FrameGather {
-  readonly slab = new Uint8Array(SLAB_OCTETS)
-  /** FRAME_WORDS words per frame: offset, length, next frame of the chain. */
-  readonly frames = new Int32Array(FRAMES_MAX * FRAME_WORDS)
-  #count = 0
-  #end = 0
-
-  /** Returns true if a message of `length` octets fits. Otherwise the gathered frames must be sent first. */
-  hasRoom(length: number): boolean {
-    return this.#count < FRAMES_MAX && this.#end + PREFIX + length <= SLAB_OCTETS
-  }
-
-  /** Adds a frame with `id` as the first two octets, after frame `last` of the same stream (or NO_FRAME). Returns its number. */
-  add(octets: Uint8Array, offset: number, length: number, id: number, last: number): number {
-    const { slab, frames } = this
-    const at = this.#end
-    slab[at] = length >> 8
-    slab[at + 1] = length & 0xff
-    copyOctets(octets, offset, slab, at + PREFIX, length)
-    slab[at + PREFIX] = id >> 8
-    slab[at + PREFIX + 1] = id & 0xff
-    this.#end += PREFIX + length
-    const frame = this.#count++
-    frames[frame * FRAME_WORDS] = at
-    frames[frame * FRAME_WORDS + 1] = PREFIX + length
-    frames[frame * FRAME_WORDS + 2] = NO_FRAME
-    if (last !== NO_FRAME) frames[last * FRAME_WORDS + 2] = frame
-    return frame
-  }
-
-  /** Removes all frames. Call it when every chain was sent or dropped. */
-  clear(): void {
-    this.#count = 0
-    this.#end = 0
   }
 }

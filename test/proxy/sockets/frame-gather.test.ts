@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { FRAME_WORDS } from '../../../src/native/tcp/tcp.ts'
-import { FrameGather, NO_FRAME } from '../../../src/proxy/sockets/native-stream.ts'
+import { FrameGather, NO_FRAME } from '../../../src/proxy/sockets/frame-gather.ts'
 
 const STREAMS = 4
 

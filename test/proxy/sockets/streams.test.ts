@@ -1,5 +1,4 @@
-// What only the addon's sockets do, or where Node's sockets hide something: a shortage of descriptors, connections that fail at once, modes
-// that need the addon.
+// Connections that fail at once, a shortage of descriptors, and the end of a connection with waiting data.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -7,12 +6,12 @@ import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../../src/core/clock.ts'
-import { UnavailableError } from '../../../src/core/errors.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { socketClock } from '../../support/peers/forwarder.ts'
 import { TcpClient, until } from '../../support/peers/client.ts'
 import { LabProcess } from '../../support/labs/lab-process.ts'
-import { makeStreams, nativeIsLacking, testSockets } from '../../support/sockets.ts'
+import { nativeIsLacking, openStreams } from '../../support/open-sockets.ts'
+import { testSockets } from '../../support/sockets.ts'
 import { rcodeOf } from '../../support/transport.ts'
 import { FakeUpstream, queryFor } from '../../support/peers/upstream.ts'
 import { programArgs } from '../../support/labs/program.ts'
@@ -32,45 +31,28 @@ testSockets('Upstream fails a query at once when no server takes the connection'
   assert.equal(forwarder.upstream.tcp[0]?.counters.open, 0)
 })
 
-test('PortableStreams names the remedy for modes that need the addon', async () => {
-  const streams = makeStreams('portable', systemClock)
-  const acceptor = { accept: () => undefined, acceptFault: () => undefined }
-  for (const mode of ['tproxy', 'redirect'] as const) {
-    const options = { family: 4, octets: new Uint8Array(16), port: 0, mode } as const
-    await assert.rejects(streams.listen(options, acceptor), (error) => {
-      assert.ok(error instanceof UnavailableError)
-      assert.match(error.message, new RegExp(`mode ${mode}: .*apt-get install .*npm run build`))
-      return true
-    })
-  }
+test('Streams reports at a later turn that a connection could not begin', { skip }, async () => {
+  const streams = openStreams(systemClock)
+  const faults: boolean[] = []
+  // No connection can begin to port 0 of the broadcast address.
+  const server = { family: 4, address: '255.255.255.255', port: 0 } as const
+  const stream = streams.connect(server, {
+    received: () => assert.fail('received'),
+    ended: () => assert.fail('ended'),
+    taken: () => assert.fail('taken'),
+    closed: (fault) => void faults.push(fault),
+  })
+  stream.queue(queryFor('a.test'), 0, 20, 1)
+  stream.flush()
+  assert.deepEqual([stream.waiting, stream.unsent], [0, 0])
+  assert.deepEqual(faults, [])
+  await until('the fault', () => faults.length > 0)
+  stream.destroy()
+  assert.deepEqual(faults, [true])
 })
 
 test(
-  'NativeStreams reports at a later turn that a connection could not begin',
-  { skip },
-  async () => {
-    const streams = makeStreams('native', systemClock)
-    const faults: boolean[] = []
-    // No connection can begin to port 0 of the broadcast address.
-    const server = { family: 4, address: '255.255.255.255', port: 0 } as const
-    const stream = streams.connect(server, {
-      received: () => assert.fail('received'),
-      ended: () => assert.fail('ended'),
-      taken: () => assert.fail('taken'),
-      closed: (fault) => void faults.push(fault),
-    })
-    stream.queue(queryFor('a.test'), 0, 20, 1)
-    stream.flush()
-    assert.deepEqual([stream.waiting, stream.unsent], [0, 0])
-    assert.deepEqual(faults, [])
-    await until('the fault', () => faults.length > 0)
-    stream.destroy()
-    assert.deepEqual(faults, [true])
-  },
-)
-
-test(
-  'NativeStreams pauses when descriptors run out, and continues when there are some',
+  'Streams pauses when descriptors run out, and continues when there are some',
   { skip },
   async () => {
     const file = fileURLToPath(new URL('../../support/peers/tcp-listener.ts', import.meta.url))
@@ -97,14 +79,14 @@ test(
   },
 )
 
-test('NativeStreams sends all waiting data after finish, then closes', { skip }, async () => {
+test('Streams sends all waiting data after finish, then closes', { skip }, async () => {
   const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
   assert.ok(typeof address === 'object' && address !== null)
   const closed: boolean[] = []
   const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
-  const streams = makeStreams('native', systemClock)
+  const streams = openStreams(systemClock)
   const stream = streams.connect(
     { family: 4, address: '127.0.0.1', port: address.port },
     {
