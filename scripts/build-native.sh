@@ -87,9 +87,9 @@ if [ -z "$compiler" ]; then
 elif ! headers=$(node_headers); then
 	lack 'headers of Node-API: npm ci (package node-api-headers)'
 else
-	addon posix '' src/native/addon.h src/native/watch.h src/native/posix/*.h
 	addon conntrack '' src/native/addon.h src/native/netfilter/conntrack-message.h src/native/netfilter/netlink.h src/native/netfilter/nftables-table.h
 	if has_header uv.h; then
+		addon posix '' src/native/addon.h src/native/watch.h src/native/posix/*.h
 		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/netfilter/netlink.h src/native/netfilter/nftables-*.h
 		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp/*.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp/*.h

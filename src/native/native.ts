@@ -28,8 +28,8 @@ export interface Posix {
    */
   linkDrain(fd: number): readonly (number | string)[] | number
   /**
-   * Calls `onNews` while `fd` is readable. The watch keeps the process alive only if `keeps` is 1. A number means that this build
-   * or system cannot watch `fd`.
+   * Calls `onNews` while `fd` is readable. The watch keeps the process alive only if `keeps` is 1. A number means that this system
+   * cannot watch `fd`.
    */
   linkWatch(fd: number, onNews: () => void, keeps?: number): object | number
   /** Ends a watch. Call it once, before the watched socket is closed. */

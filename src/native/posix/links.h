@@ -1,5 +1,4 @@
-/* This file reads the numbers, types and masters of network interfaces, and receives interface events over netlink. Without uv.h
- * at build time, events can be drained but not watched. */
+/* This file reads the numbers, types and masters of network interfaces, and receives interface events over netlink. */
 #ifndef NAMEGATE_LINKS_H
 #define NAMEGATE_LINKS_H
 
@@ -12,9 +11,7 @@
 #include <unistd.h>
 
 #include "../addon.h"
-#if __has_include(<uv.h>)
 #include "../watch.h"
-#endif
 
 /* ifIndex(name) -> the index, or -ENODEV */
 static napi_value if_index(napi_env env, napi_callback_info info)
@@ -173,7 +170,6 @@ static napi_value link_drain(napi_env env, napi_callback_info info)
 	}
 }
 
-#if __has_include(<uv.h>)
 static void drop_watch(napi_env env, void *data, void *hint)
 {
 	(void)env;
@@ -209,18 +205,5 @@ static napi_value link_unwatch(napi_env env, napi_callback_info info)
 	watch_stop(watch);
 	return number(env, 0);
 }
-#else
-static napi_value link_watch(napi_env env, napi_callback_info info)
-{
-	(void)info;
-	return number(env, -ENOSYS);
-}
-
-static napi_value link_unwatch(napi_env env, napi_callback_info info)
-{
-	(void)info;
-	return number(env, -ENOSYS);
-}
-#endif
 
 #endif
