@@ -97,12 +97,6 @@ export interface BatchCollectorOptions {
  * receiver must not use the batch.
  */
 export class BatchCollector {
-  readonly counters = {
-    /** Batches that were handed over. */
-    batches: 0,
-    /** Messages in these batches. */
-    messages: 0,
-  }
   readonly #clock: Clock
   readonly #onBatch: (batch: MessageBatch) => void
   /** The caller of `room` fills it. Datagrams fills it in place, and then calls `flush`. */
@@ -134,8 +128,6 @@ export class BatchCollector {
   /** Hands over the batch if it has messages. */
   flush(): void {
     if (this.batch.count === 0) return
-    this.counters.batches++
-    this.counters.messages += this.batch.count
     this.#flushing = true
     try {
       this.#onBatch(this.batch)

@@ -62,7 +62,6 @@ export class Datagrams implements SocketEngine {
   readonly replies: ReplySockets
   /** The number of flushes. The upstream chooses a socket again when this number has changed. */
   turn = 0
-  readonly counters = { turns: 0, rounds: 0 }
   readonly #addon: UdpAddon
   readonly #engine: object
   readonly #clock: Clock
@@ -202,7 +201,6 @@ export class Datagrams implements SocketEngine {
   #turn(): void {
     const { sends } = this
     if (this.#stopped) return
-    this.counters.turns++
     this.flush()
     sends.inTurn = true
     this.#delivery?.hold(this.#answers.slab)
@@ -219,7 +217,6 @@ export class Datagrams implements SocketEngine {
   /** Reads and handles the datagrams that wait now, once. Returns their number. */
   #round(): number {
     if (this.#stopped) return 0
-    this.counters.rounds++
     this.#time?.hold()
     this.#addon.poll(this.#engine)
     const queries = this.#receiveQueries()

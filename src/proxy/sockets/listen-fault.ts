@@ -9,7 +9,7 @@ export function listenFault(
   address: string,
   port: number,
   code: string,
-  mode: ListenerMode = 'explicit',
+  mode: ListenerMode,
 ): UnavailableError {
   const where = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
   return new UnavailableError(
