@@ -57,7 +57,7 @@ const OVERLAYS: readonly (readonly [
   reason: string,
 ])[] = [
   ['base', [], 'the usual form'],
-  ['overlays/audit-first', ['audit'], 'nothing is refused'],
+  ['overlays/audit-first', ['unknown-clients', 'audit'], 'nothing is refused'],
   ['overlays/nodelocaldns', ['upstreams'], 'node-local-dns is not a pod'],
 ]
 

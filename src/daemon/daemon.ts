@@ -22,7 +22,6 @@ import { Transition } from '../enforcement/transition.ts'
 import type { Config } from '../config/config.ts'
 import { DaemonMode } from './mode.ts'
 import {
-  fencedPatterns,
   makeAdoption,
   makeAudit,
   makeCore,
@@ -47,6 +46,7 @@ import { loadPosix } from '../native/native.ts'
 import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { refuseTaken } from './open-datapath.ts'
+import { Fencing } from './fencing.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
 import { makeReadiness, reasonsNotReady } from './readiness.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
@@ -90,6 +90,7 @@ export class Daemon {
   readonly #restored: DatapathDump
   readonly #persistence: Persistence
   readonly #conditions: ConditionReports
+  readonly #fencing: Fencing
   #bound = false
   #stopped = false
 
@@ -142,6 +143,7 @@ export class Daemon {
       return this.transition.pending
     }
     this.cluster = options.openCluster?.({ clock, keeper: persistence.fileKeeper, onChange })
+    this.#fencing = new Fencing(this, restored)
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = makeReadiness(config, clock, this.proxy)
@@ -167,7 +169,7 @@ export class Daemon {
       onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
       onFallbacks: (count) => reportFallbacks(this.#log, count),
-      onBeat: () => this.#conditions.look(),
+      onBeat: () => (this.#conditions.look(), this.#fencing.look()),
       onInForce: () => this.cluster?.times.inForce(),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
@@ -240,7 +242,7 @@ export class Daemon {
     reportAdopted(this.#log, this.adoption, this.config.datapath)
     await this.transition.finished()
     reportHooks(this.#log, this, this.#endpointIds())
-    this.datapath.fences.set(fencedPatterns(this.config))
+    this.#fencing.look()
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
     this.restart.start()

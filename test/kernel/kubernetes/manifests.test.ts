@@ -97,7 +97,8 @@ void describe('deploy/kubernetes', { skip }, () => {
   let untouched: readonly (readonly string[])[]
 
   before(async () => {
-    lab = podLab({ pods: 2 })
+    // The cluster does not know the third pod.
+    lab = podLab({ pods: 3 })
     await lab.startNameServer({ names: { 'outside.test': [OTHER] } })
     await lab.startWebServer([80])
     const zones = { names: { 'www.example.com': [ALLOWED], 'other.test': [OTHER] } }
@@ -167,9 +168,9 @@ void describe('deploy/kubernetes', { skip }, () => {
     return (await lab.pods[index]!.host.run('dig', args)).stdout.trim()
   }
 
-  async function get(address: string): Promise<string> {
+  async function get(address: string, index = 0): Promise<string> {
     const args = ['-s', '-m', '1', '-o', '/dev/null', '-w', '%{http_code}', `http://${address}/`]
-    return (await lab.pods[0]!.host.run('curl', args)).stdout
+    return (await lab.pods[index]!.host.run('curl', args)).stdout
   }
 
   const rules = () => objectOf(overlay('tproxy-ebpf'), 'ClusterRole', role).rules
@@ -235,6 +236,13 @@ void describe('deploy/kubernetes', { skip }, () => {
     assert.equal(await ask(0, DNS_SERVICE, 'www.example.com'), ALLOWED)
     assert.deepEqual([await get(ALLOWED), await get(OTHER)], ['200', '000'])
     assert.equal(await ask(0, DNS_4, 'outside.test'), '', 'policy allows only the DNS service')
+  })
+
+  it('closes an interface whose pod is not known', async () => {
+    assert.deepEqual(
+      [await get(ALLOWED, 2), await ask(2, DNS_SERVICE, 'www.example.com')],
+      ['000', ''],
+    )
   })
 
   it('sends the queries of CoreDNS to their server, not back to CoreDNS', async () => {

@@ -10,7 +10,7 @@ import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 
 const ADDRESS = '198.18.0.1'
 const NODE = 'node-a'
-const LIMIT_MS = 30_000
+const LIMIT_MS = 90_000
 
 void describe('pods that are not known', { skip: canUseNamegate() ?? canUseControlPlane() }, () => {
   let lab: PodLab
@@ -19,6 +19,7 @@ void describe('pods that are not known', { skip: canUseNamegate() ?? canUseContr
 
   before(async () => {
     lab = podLab({ pods: 2 })
+    await lab.startNameServer({ names: {} })
     await lab.startWebServer([80])
     cluster = new ControlPlane(lab.node)
     await cluster.start()
