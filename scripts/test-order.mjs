@@ -71,3 +71,26 @@ export function keepSeconds(results) {
 export function isKernel(file) {
   return ['conformance', 'kernel'].includes(kindOfFile(file))
 }
+
+/** Folders and files whose tests compute, and do not wait for times: they can stay behind kernel tests for minutes. */
+const COMPUTING = [
+  'bin.test.ts',
+  'cli/completion/',
+  'config/',
+  'core/',
+  'deb.test.ts',
+  'dns/',
+  'documents/',
+  'enforcement/',
+  'identity/',
+  'library/package.test.ts',
+  'names/',
+  'package.test.ts',
+  'policy/',
+  'property/',
+  'semantics/',
+].map((path) => `test/${path}`)
+
+export function isComputing(files) {
+  return files.every((file) => COMPUTING.some((path) => file.startsWith(path)))
+}

@@ -1,14 +1,17 @@
 // Runs test files in a process and reads what it reports. Whatever the files started ends with the process.
 
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { moduleOf } from './test-modules.mjs'
 import { partEvents, readResults } from './test-results.mjs'
 
 /** Longest run of a process before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
-const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
+const LIMIT_MS = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
+/** One that stays behind others waits for them, so its limit is so many times as long. */
+const BEHIND = 4
 
 /**
  * Of every process. As in bin/namegate, tables are mapped one by one: what glibc keeps of one that was freed, it would clear octet by
@@ -29,6 +32,16 @@ function endGroup(child, signal) {
   }
 }
 
+/** The process group counts as one process beside others where the kernel groups by session (`sched_autogroup_enabled`). */
+function stayBehind(pid) {
+  try {
+    setPriority(pid, 10)
+    writeFileSync(`/proc/${pid}/autogroup`, '10')
+  } catch {
+    // It has ended, or the kernel does not group.
+  }
+}
+
 /** Ends every process that runs. */
 export function endAll() {
   for (const child of running) endGroup(child, 'SIGTERM')
@@ -37,13 +50,14 @@ export function endAll() {
 /**
  * Files that share a process -> seconds, output and results of each that it came to; `ended`: how it ended, when not as it should.
  * Killed with everything it started when it outlives the limit. `folder`: for events. `modules`: the compiled files. `isBail`: the process
- * ends at its first failure. `property`: the environment of a run of properties, which has no limit and says how far it is. `more`: further
+ * ends at its first failure. `isBehind`: it takes only what other processes leave of the processors. `property`: the environment of a run of properties, which has no limit and says how far it is. `more`: further
  * environment.
  */
-export function runFiles(files, { folder, modules, isBail, property }, more) {
+export function runFiles(files, { folder, modules, isBail, isBehind, property }, more) {
   const path = join(folder, `${files[0].replaceAll('/', '_')}.jsonl`)
   const modulePaths = files.map((file) => join(modules, moduleOf(file)))
   const started = performance.now()
+  const limitMs = isBehind ? BEHIND * LIMIT_MS : LIMIT_MS
   return new Promise((resolve) => {
     const child = spawn(
       process.execPath,
@@ -63,6 +77,7 @@ export function runFiles(files, { folder, modules, isBail, property }, more) {
       },
     )
     running.add(child)
+    if (isBehind) stayBehind(child.pid)
     let output = ''
     let hung = false
     const end = () => {

@@ -1,6 +1,6 @@
 // Runs the tests and counts them by kind. The files are compiled once (test-modules.mjs). Each has a process of its own or shares one
-// with others of its folder (test-order.mjs). Three processes run at a time, on larger machines up to four, the longest first; kernel and
-// conformance tests come after the others, four at a time, and behind them whether the conformance table agrees with what ran.
+// with others of its folder (test-order.mjs), and runs in one of several lanes (test-lanes.mjs). Behind them all is whether the conformance
+// table agrees with what ran.
 // Ends with a table by kind and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
 //   node scripts/test.mjs [--list] [--kind KIND] [--bail] [--rank] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
@@ -8,21 +8,18 @@
 // writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they take, each property N times
 // as often as usual; seed and path replay what a failure names.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { runInLanes } from './test-lanes.mjs'
 import { compileModules } from './test-modules.mjs'
-import { inProcesses, isKernel, keepSeconds } from './test-order.mjs'
+import { inProcesses, keepSeconds } from './test-order.mjs'
 import { endAll, indent, runFiles } from './test-process.mjs'
 import { inSources } from './test-stacks.mjs'
 import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
 const LAST = 'test/conformance/ran.test.ts'
-const LANES = Math.max(3, Math.min(4, availableParallelism()))
-
-/** Each lab has namespaces, pins and folders of its own. Labs mostly wait: two at a time left half of two cores unused. */
-const KERNEL_LANES = 4
 
 function collect() {
   return readdirSync('test', { recursive: true })
@@ -81,8 +78,8 @@ async function runAll(files, place) {
   const { folder, isBail, property } = place
   const results = []
   let isOver = false
-  const run = async (sharing, more) => {
-    const { parts, ended } = await runFiles(sharing, place, more)
+  const run = async (sharing, more, isBehind = false) => {
+    const { parts, ended } = await runFiles(sharing, { ...place, isBehind }, more)
     const own = ended === undefined || sharing.length === 1 ? parts : await runAlone(sharing, parts)
     for (const part of own) show(part, property !== undefined, place.modules)
     results.push(...own)
@@ -93,22 +90,10 @@ async function runAll(files, place) {
     for (const file of sharing) alone.push(...(await runFiles([file], place)).parts)
     return alone.map((part, i) => withShared(part, shared[i], alone))
   }
-  const runLanes = async (lanes, queue) => {
-    const lane = async () => {
-      while (queue.length > 0 && !isOver) await run(queue.shift())
-    }
-    await Promise.all(Array.from({ length: lanes }, lane))
-  }
   const others = files.filter((file) => file !== LAST)
   const queue = property === undefined ? inProcesses(others) : others.map((file) => [file])
-  await runLanes(
-    LANES,
-    queue.filter(([file]) => !isKernel(file)),
-  )
-  await runLanes(
-    KERNEL_LANES,
-    queue.filter(([file]) => isKernel(file)),
-  )
+  const start = async (sharing, isBehind) => await run(sharing, {}, isBehind)
+  await runInLanes(queue, start, () => isOver)
   if (others.length > 0 && files.includes(LAST) && !isBail) {
     const path = join(folder, 'results.json')
     writeResults(path, results)
