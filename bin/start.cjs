@@ -11,7 +11,7 @@ const { Script } = require('node:vm')
 const { crc32 } = require('node:zlib')
 
 const UNAVAILABLE = 3
-/** These use most of the program, for long. The others start with the code of what commands use (scripts/bundle.mjs). */
+/** These start with the code of what a daemon uses, the others with the code of what commands use (scripts/used-code.mjs). */
 const DAEMONS = ['run', 'up']
 const root = join(__dirname, '..')
 refuseOtherMachines()

@@ -3,16 +3,11 @@
 //   node scripts/bundle.mjs [FOLDER]      all bundles into FOLDER; the same Node.js as bin/namegate then starts
 
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { setFlagsFromString } from 'node:v8'
-import { Script } from 'node:vm'
 import { build } from 'esbuild'
 import codeCache from '../bin/code-cache.cjs'
-
-const require = createRequire(import.meta.url)
+import { keepCommands, keepDaemon } from './used-code.mjs'
 
 // The flags of bin/namegate: code is good for the flags with which the process that made it was started.
 const FLAGS = ['--max-semi-space-size=16']
@@ -33,54 +28,65 @@ const ENGLISH = {
  */
 const SELDOM = ['ip-num', 'tldts', 'yaml']
 
-const AT_FIRST_USE = {
-  name: 'at-first-use',
-  setup: (made) => {
-    const filter = new RegExp(`^(${SELDOM.join('|')})$`)
-    made.onResolve({ filter }, ({ path }) => ({ path, namespace: AT_FIRST_USE.name }))
-    made.onLoad({ filter, namespace: AT_FIRST_USE.name }, async ({ path }) => {
+/** Loads packages when something of one of them is first used. `from`: the code that loads a package. */
+function atFirstUse(packages, from) {
+  const namespace = 'at-first-use'
+  const filter = new RegExp(`^(${packages.join('|')})$`)
+  const setup = (made) => {
+    made.onResolve({ filter }, ({ path, namespace: importer }) =>
+      importer === namespace ? undefined : { path, namespace },
+    )
+    made.onLoad({ filter, namespace }, async ({ path }) => {
       // Node.js 23 and newer give a CommonJS module this name, too.
       const names = Object.keys(await import(path)).filter((name) => name !== 'module.exports')
-      const getters = names.map(
-        (name) => `get ${name}() { return load('seldom')['${path}'].${name} }`,
-      )
-      return { contents: `module.exports = { ${getters.join(', ')} }` }
+      const getters = names.map((name) => `get ${name}() { return ${from(path)}.${name} }`)
+      return {
+        contents: `module.exports = { ${getters.join(', ')} }`,
+        resolveDir: import.meta.dirname,
+      }
     })
-  },
+  }
+  return { name: namespace, setup }
 }
 
-/** What dist/ has. `source` is code that imports all that belongs to the bundle. */
+/** What dist/ has. `source` is code that imports all that belongs to the bundle. `isWhole`: the code of all its functions is kept. */
 const BUNDLES = {
-  main: { source: "import './src/main.ts'", flags: FLAGS, plugins: [ENGLISH] },
-  exec: { source: "import './src/cli/exec/main.ts'", flags: EXEC_FLAGS, plugins: [AT_FIRST_USE] },
+  main: {
+    source: "import './src/main.ts'",
+    flags: FLAGS,
+    isWhole: false,
+    // It checks constants by long expressions when it is loaded, and only unusual forms of addresses need it.
+    plugins: [ENGLISH, atFirstUse(['ip-num'], (path) => `require('${path}')`)],
+  },
+  exec: {
+    source: "import './src/cli/exec/main.ts'",
+    flags: EXEC_FLAGS,
+    isWhole: true,
+    plugins: [atFirstUse(SELDOM, (path) => `load('seldom')['${path}']`)],
+  },
   seldom: {
     source: `module.exports = { ${SELDOM.map((name) => `'${name}': require('${name}')`).join(', ')} }`,
     flags: EXEC_FLAGS,
+    isWhole: true,
     plugins: [],
   },
 }
 
-/** Commands that end at once without a daemon. The code of what they use is the code of all short commands. */
-const USUAL = [
-  '--help',
-  'status --socket /nonexistent',
-  'get names --socket /nonexistent',
-  'flows --socket /nonexistent',
-  'ask a.test --socket /nonexistent',
-  'explain a.test --socket /nonexistent',
-  'policy check config/policies',
-  'policy explain --policies config/policies --labels app=shop --ask a.test',
-  'config check --config config/namegate.yaml',
-]
-const COMMANDS = 'commands'
+/** Code of what a run of the main bundle used -> the flags of a start from it. */
+const USED = {
+  main: { flags: FLAGS, keep: keepDaemon },
+  commands: { flags: EXEC_FLAGS, keep: keepCommands },
+}
+const CODE = 'code-of-'
 
 const [, self, folder = 'dist', only] = process.argv
-if (only === COMMANDS) await keepUsual(join(folder, 'main.bundle'), join(folder, 'commands.cache'))
-else if (only !== undefined) await bundle(join(folder, only), BUNDLES[only])
-else {
+if (only === undefined) {
   for (const [name, { flags }] of Object.entries(BUNDLES)) start(name, flags, 'inherit')
-  start(COMMANDS, EXEC_FLAGS, 'ignore')
-}
+  for (const [name, { flags }] of Object.entries(USED)) start(CODE + name, flags, 'ignore')
+} else if (only.startsWith(CODE)) {
+  const name = only.slice(CODE.length)
+  await USED[name].keep(join(folder, 'main.bundle'), join(folder, `${name}.cache`))
+} else await bundle(join(folder, only), BUNDLES[only])
 
 /** `stdout`: of a process that makes one of the files. */
 function start(name, flags, stdout) {
@@ -89,32 +95,7 @@ function start(name, flags, stdout) {
   process.exitCode ||= status ?? 1
 }
 
-/** Writes the code of the functions that the usual commands call: a quarter of all, and there in a quarter of the time. */
-async function keepUsual(filename, cache) {
-  const octets = readFileSync(filename)
-  const script = new Script(octets.latin1Slice(), { filename })
-  process.stderr.write = (text, done) => {
-    if (typeof done === 'function') done()
-    return true
-  }
-  const exit = process.exit
-  for (const line of USUAL) {
-    process.argv = [process.execPath, 'namegate', ...line.split(' ')]
-    const ended = new Promise((resolve) => (process.exit = resolve))
-    const load = () => {
-      throw new Error('the bundle of all commands has all packages')
-    }
-    script.runInThisContext()({}, require, pathToFileURL(filename).href, load)
-    await ended
-  }
-  // The code carries the flags of this moment, which must be those of a start (src/native/young-generation.ts has set others).
-  setFlagsFromString('--semi-space-growth-factor=2')
-  setFlagsFromString('--parallel-scavenge')
-  writeFileSync(cache, codeCache.codeOf(script, octets))
-  exit(0)
-}
-
-async function bundle(path, { source, plugins }) {
+async function bundle(path, { source, isWhole, plugins }) {
   const filename = `${path}.bundle`
   const { outputFiles } = await build({
     stdin: { contents: source, resolveDir: join(import.meta.dirname, '..') },
@@ -135,5 +116,5 @@ async function bundle(path, { source, plugins }) {
   // Only comments have other characters; what becomes of those does not matter, but that they stay as many.
   const octets = Buffer.from(outputFiles[0].text, 'latin1')
   writeFileSync(filename, octets)
-  writeFileSync(`${path}.cache`, codeCache.compile(octets, filename).octets)
+  if (isWhole) writeFileSync(`${path}.cache`, codeCache.compile(octets, filename).octets)
 }

@@ -198,7 +198,7 @@ sockets() {
 typescript() {
   stamp=dist/src/.built
   if [ ! -f src/main.ts ]; then return 0; fi
-  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.mjs bin/code-cache.cjs \
+  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.mjs scripts/used-code.mjs bin/code-cache.cjs \
     \( -name '*.ts' -o -name '*.json' -o -name '*.mjs' -o -name '*.cjs' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
   say 'compiling src/ to dist/'
   # As deep as dist/, so that source maps lead to src/ from there.
