@@ -194,6 +194,12 @@ sockets() {
   exit 3
 }
 
+# Waits for the native part. A daemon that runs for the code of it (scripts/used-code.mjs) needs it.
+native_done() {
+  [ -z "$building" ] || wait "$building" || failed=1
+  building=
+}
+
 # dist/ from src/, with what bin/namegate starts from; kept as it was when the sources have type errors.
 typescript() {
   stamp=dist/src/.built
@@ -212,7 +218,7 @@ typescript() {
   # shellcheck disable=SC2086
   if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --declaration false --removeComments $check &&
     quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new --sourceMap false --emitDeclarationOnly --noCheck &&
-    quietly node scripts/bundle.mjs dist.new; then
+    native_done && quietly node scripts/bundle.mjs dist.new; then
     touch -r build/.typescript.started dist.new/src/.built
     rm -rf dist && mv dist.new dist
     return 0
@@ -227,16 +233,25 @@ if command -v flock >/dev/null; then
   exec 9>build/.setup.lock
   flock -w 600 9 || say 'another setup is at work for ten minutes now; going on beside it'
 fi
-npm_packages
-if [ "$purpose" = start ]; then sockets; else debian_packages; fi
-# None of these needs another.
-if [ "$purpose" = test ]; then (log=build/setup.tools.log && debian_tools) & fi
+# The downloads of one do not wait for those of the other.
 if [ "$purpose" != start ]; then
+  (log=build/setup.debian.log && debian_packages; printf '%s\n' "$missing" >build/.missing) &
+  packages=$!
+fi
+(npm_packages) || { status=$?; wait; exit $status; }
+building=
+if [ "$purpose" = start ]; then
+  sockets
+else
+  wait "$packages"
+  missing=$(cat build/.missing)
+  # None of these needs another until the bundles.
+  if [ "$purpose" = test ]; then (log=build/setup.tools.log && debian_tools) & fi
   (log=build/setup.native.log && native && exit "$failed") &
   building=$!
 fi
 typescript
-[ "$purpose" = start ] || wait "$building" || failed=1
+native_done
 wait
 [ "$purpose" = build ] && exit $failed
 exit 0
