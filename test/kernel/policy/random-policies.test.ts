@@ -29,7 +29,7 @@ import {
   SEED,
 } from '../../support/models/random-policies.ts'
 
-const POLICIES = policiesOr(5000)
+const POLICIES = policiesOr(2000)
 
 interface Octets {
   readonly key: Uint8Array
