@@ -90,13 +90,12 @@ export class Daemon {
   readonly #restored: DatapathDump
   readonly #persistence: Persistence
   readonly #conditions: ConditionReports
-  readonly #fencing: Fencing
+  readonly #fencing = new Fencing(this, () => this.#restored.endpoints.length > 0)
   #bound = false
   #stopped = false
 
   constructor(options: DaemonOptions) {
-    const { config, datapath, log } = options
-    const clock = options.clock ?? systemClock
+    const { config, datapath, log, clock = systemClock } = options
     this.config = config
     this.clock = clock
     this.datapath = datapath
@@ -143,7 +142,6 @@ export class Daemon {
       return this.transition.pending
     }
     this.cluster = options.openCluster?.({ clock, keeper: persistence.fileKeeper, onChange })
-    this.#fencing = new Fencing(this, restored)
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = makeReadiness(config, clock, this.proxy)

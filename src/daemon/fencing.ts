@@ -2,7 +2,6 @@
 // are in force. Otherwise an API server that does not answer would cut off every pod that already runs on the node.
 
 import type { Config } from '../config/config.ts'
-import type { DatapathDump } from '../datapath/entries.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import { fencedPatterns } from './parts.ts'
 
@@ -16,20 +15,20 @@ export interface FencingParts {
 
 export class Fencing {
   readonly #parts: FencingParts
-  readonly #isFirst: boolean
+  readonly #hasEnforced: () => boolean
   #isSet = false
 
-  /** `restored`: what the kernel had at the start. Without endpoints, nothing is closed yet that could be opened. */
-  constructor(parts: FencingParts, { endpoints }: Pick<DatapathDump, 'endpoints'>) {
+  /** `hasEnforced` returns true if the kernel had endpoints at the start. Fences of the daemon before must then stay. */
+  constructor(parts: FencingParts, hasEnforced: () => boolean) {
     this.#parts = parts
-    this.#isFirst = endpoints.length === 0
+    this.#hasEnforced = hasEnforced
   }
 
   /** Sets the fences when the endpoints are known. Call it at the start, when the endpoints of files are in force, and once a second. */
   look(): void {
     const { config, datapath, transition, cluster } = this.#parts
     if (this.#isSet) return
-    const mustWait = this.#isFirst && cluster !== undefined
+    const mustWait = cluster !== undefined && !this.#hasEnforced()
     if (mustWait && (!cluster.objects.isComplete || transition.pending)) return
     this.#isSet = true
     datapath.fences.set(fencedPatterns(config))
