@@ -117,8 +117,9 @@ export interface Merged {
 
 /**
  * Returns the union of the labels of a prefix's facts. `first` is the first fact. If two owners give the same key different values, the
- * kind that comes first in OWNER_KINDS wins. A peer gives no labels to an address of the node or of an endpoint. Between owners of one kind, the owner with the smaller text wins. Facts of names and policies
- * cannot conflict, because the key of a fqdn or cidr label is the whole label.
+ * kind that comes first in OWNER_KINDS wins. Between owners of one kind, the owner with the smaller text wins. Facts of names and policies
+ * cannot conflict, because the key of a fqdn or cidr label is the whole label. A peer gives no labels to an address of the node or of an
+ * endpoint.
  */
 export function mergeFacts(
   facts: Facts,
