@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { isFields, textOf, type Fields } from '../../src/cli/fields.ts'
 import { http } from '../support/nodes/admin.ts'
 import {
@@ -127,6 +128,30 @@ describe('flows kept', () => {
       'policy.yaml',
     )
     assert.equal(suggested, '', 'its policy allows what was asked')
+  })
+
+  test('show the name of an endpoint that was removed meanwhile, as the ring does', async () => {
+    const folder = mkFolder()
+    const daemon = await serve(folder)
+    await ask(daemon, 'a.example', 'evil.test')
+    folder.write('endpoints.yaml', 'endpoints: []\n')
+    await until('the removal', async () => {
+      return (await daemon.get('/v1/endpoints')).text.trim() === '[]'
+    })
+    const flows = await folder.namegate('flows', '--endpoint', 'shop', '-o', 'json')
+    const shown = rowsOf(flows.stdout).map(({ name, endpoint }) => [name, endpoint])
+    const both = [
+      ['a.example', 'shop'],
+      ['evil.test', 'shop'],
+    ]
+    assert.deepEqual(shown, both)
+    await until('the kept flows', async () => {
+      const kept = await folder.namegate('flows', '--kept', '-o', 'json')
+      return isDeepStrictEqual(
+        rowsOf(kept.stdout).map(({ name, endpoint }) => [name, endpoint]),
+        both,
+      )
+    })
   })
 
   test('go to standard output when the config says so, and then nothing is on disk', async () => {
