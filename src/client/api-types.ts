@@ -517,9 +517,9 @@ export type DnsFlow = {
     | 'overloaded'
     | 'upstream-failed'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
+  /** The name that the endpoint had when the flow was recorded. Null when the client was no known endpoint. */
   readonly endpoint: string | null
-  /** Labels of the endpoint. Empty when `endpoint` is null. */
+  /** Labels that the endpoint has, or had when it was removed. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   /** Address of the client, or `namegate` for a question of namegate itself, by `ask --as` or `dns.prewarm`. */
   readonly client: string
@@ -541,9 +541,9 @@ export type PacketFlow = {
   /** `audit`: the packet would have been dropped without audit. */
   readonly kind: 'drop' | 'audit'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
+  /** The name that the endpoint had when the flow was recorded. Null when the client was no known endpoint. */
   readonly endpoint: string | null
-  /** Labels of the endpoint. Empty when `endpoint` is null. */
+  /** Labels that the endpoint has, or had when it was removed. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   readonly peer: string
   readonly protocol: string
@@ -566,9 +566,9 @@ export type PolicyLost = {
   /** The endpoint lost its last policy. */
   readonly kind: 'policy-lost'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
+  /** The name that the endpoint had when the flow was recorded. Null when the client was no known endpoint. */
   readonly endpoint: string | null
-  /** Labels of the endpoint. Empty when `endpoint` is null. */
+  /** Labels that the endpoint has, or had when it was removed. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   readonly policies: string
 }
@@ -577,9 +577,9 @@ export type ExpiredUse = {
   /** The endpoint connected to an address after the TTL of the name. */
   readonly kind: 'expired-use'
   readonly verdict: 'allow' | 'deny' | 'audit' | 'error' | 'event'
-  /** Null when the client is no known endpoint, or the endpoint was removed. */
+  /** The name that the endpoint had when the flow was recorded. Null when the client was no known endpoint. */
   readonly endpoint: string | null
-  /** Labels of the endpoint. Empty when `endpoint` is null. */
+  /** Labels that the endpoint has, or had when it was removed. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
   /** The address to which the endpoint connected. */
   readonly peer: string

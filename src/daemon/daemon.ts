@@ -104,8 +104,7 @@ export class Daemon {
     this.servers = options.servers ?? serversOf(config)
     // The kernel's entries are read last, because reading many of them takes time. DaemonServices begins this reading earlier.
     const node = options.nodeAddresses ?? nodeAddresses()
-    const persistence = new Persistence(options.kept, config.limits.pairs)
-    this.#persistence = persistence
+    const persistence = (this.#persistence = new Persistence(options.kept, config.limits.pairs))
     const restored = (this.#restored = datapath.start())
     const core = makeCore({ config, clock, datapath, restored, persistence, nodeAddresses: node })
     this.core = core
@@ -120,6 +119,7 @@ export class Daemon {
       onPresent: (endpoint) => this.adoption.adopt(endpoint),
       saved: persistence.endpoints,
       onDocument: persistence.onDocument,
+      onGone: (endpoint) => this.flows.former.add(endpoint),
     })
     persistence.begin(core, () => this.#documents())
     this.restart = new Restart({

@@ -48,6 +48,7 @@ export class EndpointControl {
   readonly #onPresent: (endpoint: Endpoint) => void
   readonly #saved: SavedEndpoints | undefined
   readonly #onDocument: (document: SavedDocument) => void
+  readonly #onGone: (endpoint: Endpoint) => void
   /** True until the first `apply`. The endpoints of the first `apply` existed before enforcement. */
   #isFirst = true
   #nextId: number
@@ -64,6 +65,8 @@ export class EndpointControl {
     readonly saved?: SavedEndpoints | undefined
     /** Called with the record to save when an endpoint is new, changed or gone. */
     readonly onDocument?: ((document: SavedDocument) => void) | undefined
+    /** Called with each endpoint that is gone, before another can have its name. */
+    readonly onGone?: (endpoint: Endpoint) => void
   }) {
     this.#core = options.core
     this.#policies = options.policies
@@ -71,6 +74,7 @@ export class EndpointControl {
     this.#onPresent = options.onPresent ?? (() => undefined)
     this.#saved = options.saved
     this.#onDocument = options.onDocument ?? (() => undefined)
+    this.#onGone = options.onGone ?? (() => undefined)
     this.#facts = new ConfigFacts(options)
     const addressesMax = options.endpointsMax * ADDRESSES_PER_ENDPOINT
     this.registry = new EndpointRegistry({ addressesMax })
@@ -195,6 +199,7 @@ export class EndpointControl {
     this.#policies.removeEndpoint(endpoint.id)
     this.#core.endpointRemoval.add(endpoint.id)
     this.#onDocument(endpointGone(endpoint.id))
+    this.#onGone(endpoint)
   }
 
   *#wantedFacts(): Iterable<WantedFact> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
+import { FLOW_FILTERS, flowView, keptText } from '../../src/admin/views/flows.ts'
 import { FLOW_SCHEMAS } from '../../src/admin/document/flow-shapes.ts'
 import { loadAllowList } from '../../src/policy/load/allow-list.ts'
 import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
@@ -134,4 +134,26 @@ test('flowView leaves out flows that the filter does not name, by verdict or by 
   assert.deepEqual(numbers('unknown-client'), [1])
   assert.deepEqual(numbers('allow'), [])
   for (const kind of FLOW_KINDS) assert.ok(FLOW_FILTERS.includes(kind))
+})
+
+test('flowView shows the name that an endpoint had, also when it is gone or another has its name', () => {
+  const { node, state, dns } = mkLab()
+  dns('denied', 1, 'a.b')
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.7'], ['k8s:app=new'])])
+  const packet = { endpoint: 1, family: 4, protocol: 6, port: 443, reason: 'policy' }
+  const peer = prefixOf('198.18.0.9').octets
+  const late = { ...packet, peer, identity: 9, rule: 0, names: [] }
+  state.flows.addPacket(TIME, { ...late, kind: 'drop' })
+  dns('denied', 2, 'a.b')
+  node.setEndpoints([])
+  const shown = [0, 1, 2].map((number) => {
+    const flow = flowView(state, number, undefined)
+    return [flow?.endpoint, flow?.endpointLabels]
+  })
+  assert.deepEqual(shown, [
+    ['shop', SHOP_LABELS],
+    ['shop', SHOP_LABELS],
+    ['shop', ['k8s:app=new']],
+  ])
+  assert.match(keptText(state, 0), /"endpoint":"shop"/)
 })

@@ -21,8 +21,12 @@ const base = {
   verdict,
   endpoint: text
     .nullable()
-    .describe('Null when the client is no known endpoint, or the endpoint was removed'),
-  endpointLabels: texts.describe('Labels of the endpoint. Empty when `endpoint` is null'),
+    .describe(
+      'The name that the endpoint had when the flow was recorded. Null when the client was no known endpoint',
+    ),
+  endpointLabels: texts.describe(
+    'Labels that the endpoint has, or had when it was removed. Empty when `endpoint` is null',
+  ),
 }
 
 const dns = shape({

@@ -1,12 +1,11 @@
 // FlowFacts is what a filter can ask about one flow. RingFacts reads it from the ring without making an object for each flow.
 
-import { endpointId } from '../../core/ids.ts'
 import type { Prefix } from '../../core/ip.ts'
 import { NAME_OCTETS_MAX, parseName } from '../../core/name.ts'
 import type { FlowKind } from '../../flows/record/flow-kinds.ts'
 import type { FlowRing } from '../../flows/record/flow-ring.ts'
 import { matches, type Pattern } from '../../policy/match/pattern.ts'
-import type { AdminState } from '../state.ts'
+import { endpointOfFlow, type FlowParts } from './flow-endpoint.ts'
 
 /** A pattern with the octets that end every name that it matches. */
 export interface NameFilter {
@@ -33,12 +32,12 @@ export interface FlowFacts {
 export class RingFacts implements FlowFacts {
   number = 0
   readonly #ring: FlowRing
-  readonly #registry: AdminState['endpoints']['registry']
+  readonly #parts: FlowParts
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
 
-  constructor({ flows, endpoints }: Pick<AdminState, 'flows' | 'endpoints'>) {
-    this.#ring = flows
-    this.#registry = endpoints.registry
+  constructor(parts: FlowParts) {
+    this.#ring = parts.flows
+    this.#parts = parts
   }
 
   get kind(): FlowKind {
@@ -46,7 +45,7 @@ export class RingFacts implements FlowFacts {
   }
 
   get endpoint(): string | null {
-    return this.#registry.get(endpointId(this.#ring.endpointOf(this.number)))?.name ?? null
+    return endpointOfFlow(this.#parts, this.#ring.endpointOf(this.number))?.name ?? null
   }
 
   get protocol(): number {

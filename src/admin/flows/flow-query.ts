@@ -1,5 +1,5 @@
-// Reads the parameters of `GET /v1/flows`. An unknown parameter and an endpoint that does not exist are refused, because the answer would be
-// other flows than the caller wants, or none.
+// Reads the parameters of `GET /v1/flows`. An unknown parameter and an endpoint that neither exists nor has flows in the ring are refused,
+// because the answer would be other flows than the caller wants, or none.
 
 import { nearest } from '../../core/did-you-mean.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
@@ -22,7 +22,8 @@ export function readFlowQuery(state: AdminState, query: URLSearchParams): Parsed
   if (since !== null && age === undefined) return bad(`since: expected ${DURATION_FORM}`)
   const filter = readFlowFilter(filterTexts(query))
   if (filter.kind === 'bad') return filter
-  const stranger = strangerIn(state, filter.value.endpoints)
+  const { endpoints } = filter.value
+  const stranger = strangerIn(state, endpoints, (name) => state.flows.former.isNamed(name))
   if (stranger !== undefined) return bad(stranger)
   return {
     kind: 'ok',
@@ -35,12 +36,14 @@ export function readFlowQuery(state: AdminState, query: URLSearchParams): Parsed
   }
 }
 
-/** Returns a text about the first name that no endpoint has. Undefined if every name belongs to an endpoint. */
+/** Returns a text about the first name that no endpoint has. Undefined if every name belongs to an endpoint, or `isFormer`. */
 export function strangerIn(
   state: Pick<AdminState, 'endpoints'>,
   names: readonly string[],
+  isFormer: (name: string) => boolean = () => false,
 ): string | undefined {
-  const stranger = names.find((name) => state.endpoints.registry.byName(name) === undefined)
+  const { registry } = state.endpoints
+  const stranger = names.find((name) => registry.byName(name) === undefined && !isFormer(name))
   return stranger === undefined ? undefined : noEndpoint(state, stranger)
 }
 

@@ -155,9 +155,9 @@ export class Live {
 
   /** One line with the refusals of these flows, or an empty text. */
   async #refusals(from: number, to: number): Promise<string> {
-    const { flows, clock } = this.#state
+    const { flows, clock, endpoints } = this.#state
     const first = Math.max(from, flows.oldest, to - LOOKED_MAX)
-    const folded = new Folded(ROWS_MAX)
+    const folded = new Folded(ROWS_MAX, (name) => endpoints.registry.byName(name) !== undefined)
     let until = clock.now() + SLICE_MS
     for (let number = first; number < to; number++) {
       if (number < flows.oldest) continue

@@ -31,18 +31,21 @@ export interface RefusalRow {
   readonly allow: AllowLines | null
   /** What to do where no line of policy is the remedy. Null where `allow` is, and where nothing helps. */
   readonly remedy: string | null
-  /** The body of a request to explain. Null when there is nothing to explain. */
+  /** The body of a request to explain. Null when there is nothing to explain, and when the endpoint is gone. */
   readonly question: Readonly<Record<string, string>> | null
 }
 
 export class Folded {
   readonly #rows = new Map<string, RefusalRow>()
   readonly #max: number
+  readonly #isEndpoint: (name: string) => boolean
   /** Refusals that found no room among the rows. */
   left = 0
 
-  constructor(max: number) {
+  /** `isEndpoint`: true if there is an endpoint of this name now. */
+  constructor(max: number, isEndpoint: (name: string) => boolean) {
     this.#max = max
+    this.#isEndpoint = isEndpoint
   }
 
   add(flow: FlowShape): void {
@@ -59,7 +62,9 @@ export class Folded {
     } else if (this.#rows.size >= this.#max) {
       this.left++
     } else {
-      this.#rows.set(key, isPacket(flow) ? packetRow(flow, key, what) : dnsRow(flow, key, what))
+      const row = isPacket(flow) ? packetRow(flow, key, what) : dnsRow(flow, key, what)
+      const isThere = flow.endpoint !== null && this.#isEndpoint(flow.endpoint)
+      this.#rows.set(key, isThere ? row : { ...row, question: null })
     }
   }
 

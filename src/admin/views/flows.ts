@@ -2,12 +2,13 @@
 
 import { VERDICT_WORDS } from '../../flows/record/flow-words.ts'
 import { FLOW_KINDS, type FlowDetails, type FlowKind } from '../../flows/record/flow-kinds.ts'
-import { endpointId, identity } from '../../core/ids.ts'
+import { identity } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'
 import { formatProtocol } from '../../core/protocol.ts'
 import { formatRcode, formatType } from '../../dns/presentation.ts'
 import { RESERVED_NAMES } from '../../identity/reserved.ts'
 import type { FlowShape, FlowVerdict, PacketFlowShape } from '../document/flow-shapes.ts'
+import { endpointOfFlow } from '../flows/flow-endpoint.ts'
 import type { AdminState } from '../state.ts'
 import { formatTime } from './rows.ts'
 
@@ -50,7 +51,7 @@ export function flowView(
   const verdict = VERDICTS[flow.kind]
   if (filter !== undefined && filter !== verdict && filter !== flow.kind) return undefined
   const { kind } = flow
-  const endpoint = state.endpoints.registry.get(endpointId(flow.endpoint))
+  const endpoint = endpointOfFlow(state, flow.endpoint)
   const endpointLabels = [...(endpoint?.labels ?? [])].sort()
   const base = { verdict, endpoint: endpoint?.name ?? null, endpointLabels }
   const time = formatTime(flow.time)

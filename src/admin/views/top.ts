@@ -1,11 +1,11 @@
 // Counts the flows of a recent time: by verdict, by name, by endpoint, and equal refusals. The count reads the ring's columns, and formats only
 // the rows that it shows. It pauses for the event loop. Its memory is bound by the size of the ring.
 
-import { endpointId } from '../../core/ids.ts'
 import { formatName, NAME_OCTETS_MAX } from '../../core/name.ts'
 import { FLOW_KEY_WORDS } from '../../flows/record/flow-ring.ts'
 import type { FlowVerdict } from '../document/flow-shapes.ts'
 import type { TopShape } from '../document/top-shapes.ts'
+import { endpointOfFlow } from '../flows/flow-endpoint.ts'
 import type { AdminState } from '../state.ts'
 import { flowView, verdictOf } from './flows.ts'
 import { formatTime } from './rows.ts'
@@ -99,7 +99,6 @@ class Tally {
   }
 
   show(rows: number): Omit<TopShape, 'time' | 'seconds'> {
-    const { registry } = this.#state.endpoints
     return {
       flows: this.flows,
       verdicts: this.#verdicts,
@@ -108,8 +107,8 @@ class Tally {
         flows: all,
         refused,
       })),
-      endpoints: most(this.#endpoints, rows).map(([id, { all, refused }]) => ({
-        endpoint: registry.get(endpointId(id))?.name ?? null,
+      endpoints: most(this.#byName(), rows).map(([endpoint, { all, refused }]) => ({
+        endpoint,
         flows: all,
         refused,
       })),
@@ -119,6 +118,17 @@ class Tally {
         .slice(0, rows)
         .map((refusal) => refusalRow(this.#state, refusal)),
     }
+  }
+
+  /** The counts of endpoints by name. An endpoint that was made again has a new number and the same name. */
+  #byName(): ReadonlyMap<string | null, Count> {
+    const counts = new Map<string | null, Count>()
+    for (const [id, { all, refused }] of this.#endpoints) {
+      const name = endpointOfFlow(this.#state, id)?.name ?? null
+      const known = counts.get(name) ?? { all: 0, refused: 0 }
+      counts.set(name, { all: known.all + all, refused: known.refused + refused })
+    }
+    return counts
   }
 }
 

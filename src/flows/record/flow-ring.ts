@@ -13,6 +13,7 @@ import {
   type PacketFlow,
 } from './flow-kinds.ts'
 import { EndpointVerdicts } from './endpoint-verdicts.ts'
+import { FormerEndpoints } from './former-endpoints.ts'
 import { FlowNames } from './flow-names.ts'
 
 export const FLOW_CAPACITY = 65_536
@@ -28,6 +29,8 @@ const EXPIRED_USE = FLOW_KINDS.indexOf('expired-use')
 export class FlowRing {
   /** Counts of all flows by endpoint, including those that the ring no longer has. */
   readonly verdicts = new EndpointVerdicts()
+  /** Endpoints that are gone and have flows in the ring. */
+  readonly former = new FormerEndpoints(this)
   readonly #times = new Float64Array(FLOW_CAPACITY)
   readonly #kinds = new Uint8Array(FLOW_CAPACITY)
   readonly #outcomes = new Uint8Array(FLOW_CAPACITY)

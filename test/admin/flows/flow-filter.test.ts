@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { RingFacts } from '../../../src/admin/flows/flow-facts.ts'
 import { filterTexts, readFlowFilter } from '../../../src/admin/flows/flow-filter.ts'
 import { readFlowQuery } from '../../../src/admin/flows/flow-query.ts'
+import { readRowFilter } from '../../../src/admin/row-filter.ts'
 import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
 import { mkEndpoint, Node, prefixOf, wireOf } from '../../support/nodes/node.ts'
@@ -35,7 +36,7 @@ function mkLab() {
     ...{ endpoint: 2, family: 4, octets: prefixOf('198.18.0.7').octets, addressAt: 0 },
     ...{ wire, nameAt: 0, nameLength: wire.length, expired: 3 },
   })
-  return { state }
+  return { node, state }
 }
 
 function select(query: string): readonly number[] | string {
@@ -134,4 +135,24 @@ test('readFlowQuery refuses unknown parameters, and endpoints that do not exist'
   assert.ok(good.kind === 'ok')
   const { last, from, follow } = good.value
   assert.deepEqual([last, from, follow], [5, state.clock.wall() - 1000, true])
+})
+
+test('an endpoint that is gone can be a filter while the ring has flows of it', () => {
+  const { node, state } = mkLab()
+  node.setEndpoints([mkEndpoint('mail', ['10.0.0.2']), mkEndpoint('idle', ['10.0.0.3'])])
+  node.setEndpoints([mkEndpoint('mail', ['10.0.0.2'])])
+  const idle = readFlowQuery(state, new URLSearchParams('endpoint=idle'))
+  assert.deepEqual(idle, { kind: 'bad', reason: 'no endpoint is named "idle"' })
+  const read = readFlowQuery(state, new URLSearchParams('endpoint=shop'))
+  assert.ok(read.kind === 'ok')
+  const facts = new RingFacts(state)
+  const found = Array.from({ length: state.flows.count }, (_, number) => number).filter(
+    (number) => {
+      facts.number = number
+      return read.value.filter.accepts(facts)
+    },
+  )
+  assert.deepEqual(found, [0, 3, 4, 5])
+  const rows = readRowFilter(state, new URLSearchParams('endpoint=shop'))
+  assert.deepEqual(rows, { kind: 'bad', reason: 'no endpoint is named "shop"' })
 })

@@ -126,6 +126,18 @@ test('Live removes refusals of names and connections that policy allows meanwhil
   for (const { response } of [viewer, next]) response.destroy()
 })
 
+test('Live offers no explanation of a refusal whose endpoint is gone', async (context) => {
+  const node = mkPolicyNode([asking('fine.test')])
+  const lab = await serve(context, {}, node)
+  lab.state.flows.addDns(Date.now(), mkDnsFlow('evil.test', { kind: 'denied' }))
+  node.setEndpoints([])
+  const viewer = await view(lab)
+  await until(() => viewer.text.includes('evil.test'), 'the refusal')
+  assert.match(viewer.text, /"endpoint":"a","what":"evil\.test A"/)
+  assert.match(viewer.text, /"question":null/)
+  viewer.response.destroy()
+})
+
 test('Live sends metrics that exist and that the page shows', () => {
   const scripts = readdirSync('page').filter((name) => name.endsWith('.js'))
   const page = scripts.map((name) => readFileSync(`page/${name}`, 'utf8')).join('\n')

@@ -81,6 +81,17 @@ test('topView counts the names of questions only, and not the expired name of a 
   assert.deepEqual([names, flows], [[], 1])
 })
 
+test('topView shows an endpoint that is gone by its name, and counts the next one of that name with it', async () => {
+  const gone = new Node()
+  gone.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  const { state: more } = mkAdmin(gone, { clock: systemClock })
+  more.flows.addDns(now, mkDnsFlow('www.test', { kind: 'answered', endpoint: 1 }))
+  gone.setEndpoints([mkEndpoint('shop', ['10.0.0.2'])])
+  more.flows.addDns(now, mkDnsFlow('www.test', { kind: 'denied', endpoint: 2 }))
+  const { endpoints } = await topView(more, { windowMs: 600_000, rows: 5 })
+  assert.deepEqual(endpoints, [{ endpoint: 'shop', flows: 2, refused: 1 }])
+})
+
 test('topView says how much time the ring covers when it is full', async () => {
   const full = mkState()
   const flow = mkDnsFlow('a.test', { kind: 'answered' })

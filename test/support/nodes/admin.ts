@@ -75,6 +75,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     detach: undefined,
     ...given,
   }
+  node.onGone = (endpoint) => state.flows.former.add(endpoint)
   return { state, audits }
 }
 

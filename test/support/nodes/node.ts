@@ -63,6 +63,8 @@ export class Node {
   readonly endpoints: EndpointControl
   readonly transition: Transition
   readonly restart: Restart
+  /** Called for each endpoint that is gone. */
+  onGone: (endpoint: Endpoint) => void = () => undefined
 
   constructor(options: NodeOptions = {}) {
     this.clock = options.clock ?? new FakeClock()
@@ -111,6 +113,7 @@ export class Node {
       endpointsMax: 1024,
       saved: persistence.endpoints,
       onDocument: persistence.onDocument,
+      onGone: (endpoint) => this.onGone(endpoint),
     })
     const rowsPerLook = options.rowsPerLook ?? 64
     this.transition = new Transition({ core, policies: this.policies, rowsPerLook })
