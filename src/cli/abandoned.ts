@@ -17,7 +17,7 @@ import { program } from './program.ts'
 import { shellWord } from './shell-word.ts'
 import { noteIn } from './up/added-lines.ts'
 import { configOfList, SOCKET } from './up/files.ts'
-import { runIn } from './up/network.ts'
+import { hasTable } from './up/network.ts'
 
 export interface Abandoned {
   /** What is in force, and whose it was. */
@@ -61,7 +61,7 @@ async function freeTables(run: RunTool): Promise<readonly string[]> {
   ] as const
   const found = await Promise.all(
     places.map(async ([lock, table, words]) => {
-      const isLeft = isLockFree(lock) && (await isTable(run, undefined, table))
+      const isLeft = isLockFree(lock) && (await hasTable(run, undefined, table))
       return isLeft ? [`${words} (table inet ${table})`] : []
     }),
   )
@@ -113,8 +113,8 @@ async function leftBy(
   const isPinned = pinPath !== undefined && hasPins(pinPath)
   const isThere =
     isPinned ||
-    (await isTable(run, namespace, ENFORCEMENT)) ||
-    (await isTable(run, namespace, INTERCEPTION))
+    (await hasTable(run, namespace, ENFORCEMENT)) ||
+    (await hasTable(run, namespace, INTERCEPTION))
   if (!isThere) return []
   const isInside = namespace !== undefined
   if (!isLockFree(pinPath === undefined ? tableLockFile(namespace) : pinLockFile(pinPath))) {
@@ -151,15 +151,6 @@ function remedyOf(continued: string, inside: string, config: string): string {
 /** Other pins can belong to a daemon in a container, whose locks cannot be seen from here. */
 function pinPaths({ datapath }: Pick<Config, 'datapath'>): readonly string[] {
   return [...new Set([...(datapath.kind === 'ebpf' ? [datapath.pinPath] : []), DEFAULT_PIN_PATH])]
-}
-
-async function isTable(
-  run: RunTool,
-  namespace: string | undefined,
-  name: string,
-): Promise<boolean> {
-  const command = ['nft', '-t', 'list', 'table', 'inet', name]
-  return (await runIn(run, namespace, command)).code === 0
 }
 
 function foldersIn(folder: string): readonly string[] {

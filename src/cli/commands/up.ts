@@ -31,6 +31,7 @@ import {
 import { findPlan } from '../up/find.ts'
 import { readPorts } from '../up/network.ts'
 import type { UpPlan } from '../up/plan.ts'
+import { dropSettings, emptyFolder, isStateOf } from '../up/run-folder.ts'
 import { runSession } from '../up/session.ts'
 import { addLine, type WatchedList } from '../up/watched-list.ts'
 
@@ -73,6 +74,8 @@ async function runLocked(
   const pinPath = join(BPFFS, `namegate-up-${plan.name}`)
   const isLeft = existsSync(running)
   const before = addedBefore(running, options.target)
+  const continues =
+    options.write === undefined && (await isStateOf(running, options.target, plan, runTool))
   const texts = filesOf({
     plan,
     command: commandLine(),
@@ -84,9 +87,9 @@ async function runLocked(
     allows: [...options.allows, ...before.lines],
     audit: options.isAudited,
   })
-  writeFiles(running, folder, texts, options)
+  const hadSettings = writeFiles({ running, folder, continues }, texts, options)
   for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
-  for (const warning of [...plan.warnings, ...continued(before)]) {
+  for (const warning of [...plan.warnings, ...continued(before, hadSettings)]) {
     output.stderr(`namegate: ${warning}\n`)
   }
   const list = listOf(options, folder)
@@ -115,8 +118,8 @@ async function runLocked(
   }
 }
 
-/** Returns the warnings about lines that were added while a killed run ran. */
-function continued({ lines, faults }: AddedLines): readonly string[] {
+/** Returns the warnings about lines that were added, and audit settings that were made, while a killed run ran. */
+function continued({ lines, faults }: AddedLines, hadSettings: boolean): readonly string[] {
   const without = 'to start without them, end with Ctrl-C, and start again'
   return [
     ...(lines.length === 0
@@ -125,6 +128,9 @@ function continued({ lines, faults }: AddedLines): readonly string[] {
           `kept the lines that were added before the last run was killed: ${lines.join(', ')}; ${without}`,
         ]),
     ...faults.map((fault) => `left out ${fault}`),
+    ...(hadSettings
+      ? ['the audit settings of the run before are not kept: the command line decides about audit']
+      : []),
   ]
 }
 
@@ -189,13 +195,24 @@ async function freePort({ namespace }: UpPlan): Promise<number> {
   throw new UnavailableError(`Cannot find a free port from ${PORT} to ${PORT + PORTS_MAX}`)
 }
 
-/** Throws UnavailableError if a file of --write exists already, or if a file cannot be written. */
+interface Folders {
+  /** The folder with the socket and the note. */
+  readonly running: string
+  /** The folder of the configuration, which is another one with --write. */
+  readonly folder: string
+  /** True if the state in `running` is kept. */
+  readonly continues: boolean
+}
+
+/**
+ * Writes the files. Returns true if the state had audit settings, which are removed. Throws UnavailableError if a file of --write exists
+ * already, or if a file cannot be written.
+ */
 function writeFiles(
-  running: string,
-  folder: string,
+  { running, folder, continues }: Folders,
   texts: ReadonlyMap<string, string>,
   { write, isForced, target, allows }: UpOptions,
-): void {
+): boolean {
   const there = [...texts.keys()].map((name) => join(folder, name)).find((file) => existsSync(file))
   if (write !== undefined && !isForced && there !== undefined) {
     throw new UnavailableError(
@@ -203,11 +220,12 @@ function writeFiles(
     )
   }
   try {
-    rmSync(running, { recursive: true, force: true })
-    mkdirSync(running)
+    emptyFolder(running, continues)
+    mkdirSync(running, { recursive: true })
     writeNote(running, { target, list: join(folder, ALLOW_FILE), allows })
     mkdirSync(join(folder, POLICIES_FOLDER), { recursive: true })
     for (const [name, text] of texts) writeFileSync(join(folder, name), text)
+    return dropSettings(folder)
   } catch (error) {
     throw new UnavailableError(
       `Cannot write the configuration: ${messageOf(error)}: see --write DIR`,

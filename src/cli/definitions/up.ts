@@ -14,7 +14,7 @@ export const UP: ParsedCommand = {
   about: `Finds the interfaces, addresses and DNS servers of a workload that exists already, writes a configuration for them, prints it,
 and runs the daemon with it. The workload can then reach only what you allow. Every refusal is one line, with the line to add to the
 allow-list that the daemon watches: it takes effect at once. Ctrl-C ends the daemon, removes its rules and its list, and prints the
-command line that allows the added lines next time. After a kill, the same command keeps them. Needs root.`,
+command line that allows the added lines next time. After a kill, the same command keeps them, and what the daemon learned. Needs root.`,
   options: {
     netns: text(
       'NAME',

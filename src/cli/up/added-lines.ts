@@ -28,13 +28,13 @@ const NOTE_FILE = 'note'
 
 /** Writes the note of a run into its folder. */
 export function writeNote(folder: string, { target, list, allows }: RunNote): void {
-  writeFileSync(join(folder, NOTE_FILE), [headOf(target), list, ...allows, ''].join('\n'))
+  writeFileSync(join(folder, NOTE_FILE), [workloadOf(target), list, ...allows, ''].join('\n'))
 }
 
 /** Reads the lines that were added to the list of a killed run. There are none if that run was for another workload. */
 export function addedBefore(folder: string, target: UpTarget): AddedLines {
   const note = noteIn(folder)
-  return note?.workload === headOf(target) ? addedTo(note.list, note.allows) : NONE
+  return note?.workload === workloadOf(target) ? addedTo(note.list, note.allows) : NONE
 }
 
 /** Reads the note of a run. `workload`: its kind and value, such as `netns box`. Undefined if there is no note that this user can read. */
@@ -61,7 +61,8 @@ export function addedTo(list: string, allows: readonly string[]): AddedLines {
   return { lines: [...new Set(lines)], faults }
 }
 
-function headOf({ kind, value }: UpTarget): string {
+/** The kind and value of a workload, such as `netns box`. */
+export function workloadOf({ kind, value }: UpTarget): string {
   return `${kind} ${value}`
 }
 

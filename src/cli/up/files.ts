@@ -9,6 +9,7 @@ import type { UpEndpoint, UpPlan } from './plan.ts'
 /** Names of the files in the folder of a configuration. */
 export const CONFIG_FILE = 'namegate.yaml'
 export const SOCKET = 'admin.sock'
+export const STATE_FOLDER = 'state'
 export const ENDPOINTS_FILE = 'endpoints.yaml'
 export const POLICIES_FOLDER = 'policies'
 export const ALLOW_FILE = `${POLICIES_FOLDER}/up.allow`
@@ -90,7 +91,7 @@ function configText(texts: UpTexts): string {
       : 'datapath: { kind: nftables }',
     '',
     '# What the daemon learned, for its next start. Commands find the daemon at the socket. Port 0 takes a free one.',
-    'state: { directory: state }',
+    `state: { directory: ${STATE_FOLDER} }`,
     `admin: { socket: ${text(socket)} }`,
     'metrics: { port: 0 }',
   ]

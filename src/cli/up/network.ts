@@ -83,6 +83,16 @@ export async function readPorts(run: RunTool, namespace?: string): Promise<Reado
   return new Set([...found].map(([, hex = '0']) => Number.parseInt(hex, 16)))
 }
 
+/** True if nftables has the table `inet NAME` in the namespace. */
+export async function hasTable(
+  run: RunTool,
+  namespace: string | undefined,
+  name: string,
+): Promise<boolean> {
+  const command = ['nft', '-t', 'list', 'table', 'inet', name]
+  return (await runIn(run, namespace, command)).code === 0
+}
+
 /** Runs a program in a namespace. */
 export async function runIn(
   run: RunTool,
