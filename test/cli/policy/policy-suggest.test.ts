@@ -86,7 +86,7 @@ describe('policySuggestCommand', () => {
       err,
       'namegate: 2 flows that policy denied are not suggested: evil.example, 192.0.2.66 443/TCP; to suggest them, record them in audit (namegate audit on --selector app=shop)\n' +
         'namegate: 1 line is about other endpoints\n' +
-        'namegate: a.cdn.example: asked, but the flows have no connection to them, so no toFQDNs is suggested: connections are recorded only in audit, and only if no policy allows them\n',
+        'namegate: a.cdn.example: asked, but the flows have no connection to them, so the suggestion lets them be asked only: connections are recorded only in audit, and only if no policy allows them\n',
     )
     assert.deepEqual(loadPolicies(out, 'suggested.yaml').faults, [])
   })
@@ -220,17 +220,19 @@ describe('policySuggestCommand', () => {
     assert.equal(policies.length, 1)
     const lines = out.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     assert.deepEqual(lines, [
+      'a.cdn.example:53',
       'c.cdn.example:80/tcp',
       'c.cdn.example:443/tcp',
       'time.example:123/udp',
       'api.example.com:443/tcp',
       'b.cdn.example:443/tcp',
+      '192.0.2.9/32:9418/tcp',
     ])
+    assert.match(out, /^# Asked, and the flows have no connection to it: .*\na\.cdn\.example:53$/m)
     assert.match(
       out,
-      /^# Left out, because the flows have no connection to it \(recorded only in audit, if no policy allows it\): a\.cdn\.example$/m,
+      /^# Left out, because a list has no labels: default app=db 5432\/tcp \(1 flow .*\)$/m,
     )
-    assert.match(out, /^# Left out, because a list has names only: 192\.0\.2\.9\/32 9418\/tcp/m)
     assert.match(out, /^# For policies\.allow-list-endpoints: \{ app: shop \}$/m)
     const two = await suggest(...flows.nodes('n1', 'n3'), '--format', 'allow-list')
     assert.deepEqual([two.code, two.out], [2, ''])
