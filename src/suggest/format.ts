@@ -2,6 +2,7 @@
 // rule in a comment. `formatAllowList` writes an allow-list. The policy loader can read both kinds of text, and other YAML parsers can read
 // the policy. The functions have no side effects.
 
+import { DNS_PORT } from '../policy/compile/dns-rules.ts'
 import {
   DEFAULT_NAMESPACE,
   DEFAULT_SOURCE,
@@ -135,44 +136,60 @@ function scalar(text: string): string {
   return isPlain ? text : `'${text.replaceAll("'", "''")}'`
 }
 
-const UNREACHED =
-  'the flows have no connection to it (recorded only in audit, if no policy allows it)'
+const ASKED =
+  'Asked, and the flows have no connection to it: only its port 53 is opened, because a list has no line for asking alone'
+/** A line that allows nothing. A list without a line is a fault. */
+const NOTHING = 'none.invalid'
 
 /**
- * Returns the suggestion as an allow-list, with one `PATTERN:PORT/PROTOCOL` per line. The lines contain names only. Addresses, peers by
- * label, SCTP ports, and names to which the flows have no connection are written as comments.
+ * Returns the suggestion as an allow-list, with one `TARGET:PORT/PROTOCOL` per line. The list allows what the policy allows, except for
+ * peers by label and SCTP ports, which are written as comments. A name without a connection gets port 53: it can be asked, as the policy
+ * lets it be asked, and queries to this port go through namegate.
  */
 export function formatAllowList(suggestion: Suggestion, heading: readonly string[]): string {
   const { asked, rules, leftOut } = suggestion
-  const reached = new Set(
-    rules.flatMap(({ peer }) => (peer.kind === 'names' ? peer.names.texts : [])),
-  )
-  const onlyAsked = (asked?.names.texts ?? []).filter((name) => !reached.has(name))
+  const lines = rules.flatMap(ruleLines)
+  const entries = lines.filter((line) => !line.startsWith('#'))
+  const listed = new Set(entries.map((line) => line.replace(/:.*$/, '')))
+  const onlyAsked = (asked?.names.texts ?? []).filter((name) => !listed.has(name))
   return [
     ...heading.map((line) => `# ${line}`),
     ...leftOut.map((each) => `# ${leftOutWords(each, true)}`),
-    ...onlyAsked.map((name) => `# Left out, because ${UNREACHED}: ${name}`),
-    ...rules.flatMap(ruleLines),
+    ...onlyAsked.flatMap((name) => [`# ${ASKED}`, `${name}:${DNS_PORT}`]),
+    ...lines,
+    ...(entries.length + onlyAsked.length === 0 ? [NOTHING] : []),
     '',
   ].join('\n')
 }
 
 function ruleLines({ peer, ports, evidence }: SuggestedRule): readonly string[] {
   const places = ports.map(({ port, protocol }) => `${port}/${protocol.toLowerCase()}`)
-  if (peer.kind === 'names') {
-    const lines = peer.names.texts.flatMap((name) =>
-      places.map((place) => (place.endsWith('/sctp') ? `# ${name}:${place}` : `${name}:${place}`)),
-    )
-    return [`# ${evidence.words}`, ...lines]
+  const words = evidence.words
+  switch (peer.kind) {
+    case 'names':
+      return [`# ${words}`, ...linesOf(peer.names.texts, places)]
+    case 'addresses':
+      return [
+        `# ${words}. No name was answered with these addresses.`,
+        ...linesOf(
+          peer.prefixes.map((prefix) => (prefix.includes(':') ? `[${prefix}]` : prefix)),
+          places,
+        ),
+      ]
+    case 'endpoints': {
+      const pairs = [...selectorOf(peer.labels)].map((pair) => pair.join('=')).join(',')
+      const what = `${namespaceOf(peer.labels)} ${pairs} ${places.join(' ')}`
+      return [`# Left out, because a list has no labels: ${what} (${words})`]
+    }
   }
-  const what =
-    peer.kind === 'addresses'
-      ? peer.prefixes
-      : [
-          `${namespaceOf(peer.labels)} ${[...selectorOf(peer.labels)].map((pair) => pair.join('=')).join(',')}`,
-        ]
-  return what.map(
-    (each) =>
-      `# Left out, because a list has names only: ${each} ${places.join(' ')} (${evidence.words})`,
+}
+
+function linesOf(targets: readonly string[], places: readonly string[]): readonly string[] {
+  return targets.flatMap((target) =>
+    places.map((place) =>
+      place.endsWith('/sctp')
+        ? `# Left out, because a list has no SCTP: ${target}:${place}`
+        : `${target}:${place}`,
+    ),
   )
 }

@@ -30,7 +30,7 @@ const WITHOUT_POLICIES =
 /** How many names a note lists. */
 const SHOWN_MAX = 8
 const ASKED_ONLY =
-  'asked, but the flows have no connection to them, so no toFQDNs is suggested: connections are recorded only in audit, and only if no policy allows them'
+  'asked, but the flows have no connection to them, so the suggestion lets them be asked only: connections are recorded only in audit, and only if no policy allows them'
 const FORMATS = ['policy', 'allow-list'] as const
 
 export async function runPolicySuggest(
