@@ -24,6 +24,9 @@ spec:
     - toPorts:
         - ports: [{ port: "53", protocol: TCP }]
           rules: { dns: [{ matchName: tcp.example }] }
+    - toPorts:
+        - ports: [{ port: "53", protocol: UDP }]
+          rules: { dns: [{ matchName: udp.example }] }
 `,
 ].join('---\n')
 const UPSTREAM_MS = 300
@@ -76,7 +79,7 @@ const ROWS: readonly (readonly [
     0,
     /^ok\.example\. A: NOERROR[^]*198\.51\.100\.7\n[^]*decision: .* allow shop +A ok\.example NOERROR/,
   ],
-  ['over TCP', ['ok.example', '--as', 'shop', '--tcp'], 0, /NOERROR[^]* allow shop /],
+  ['over TCP', ['ok.example', '--as', 'shop', '--tcp'], 0, /NOERROR over TCP [^]* allow shop /],
   ['another type', ['ok.example', 'TXT', '--as', 'shop'], 0, /TXT: NOERROR[^]* allow shop +TXT /],
   ['a name that is not', ['gone.example', '--as', 'shop'], 0, /NXDOMAIN[^]* allow shop /],
   [
@@ -93,7 +96,24 @@ const ROWS: readonly (readonly [
     0,
     /NOERROR[^]* allow job /,
   ],
-  ['policy allows it over TCP alone', ['tcp.example', '--as', 'job'], 1, /REFUSED[^]* deny +job /],
+  [
+    'policy allows it over TCP alone',
+    ['tcp.example', '--as', 'job'],
+    1,
+    /REFUSED over UDP [^]* deny +job /,
+  ],
+  [
+    'policy allows it over UDP alone',
+    ['udp.example', '--as', 'job'],
+    0,
+    /NOERROR over UDP [^]* allow job /,
+  ],
+  [
+    'policy allows it over UDP alone',
+    ['udp.example', '--as', 'job', '--tcp'],
+    1,
+    /REFUSED over TCP [^]* deny +job /,
+  ],
   ['no policy selects it', ['job.example', '--as', 'me'], 0, /NOERROR[^]* allow me /],
   ['no server answers', ['silent.example', '--as', 'shop'], 1, /SERVFAIL[^]*EDE: 22/],
 ]
@@ -149,5 +169,5 @@ test('namegate ask --as shows that denied queries get no answer where they are d
   const dropping = await serve({ dns: '{ deny-response: drop }' })
   const { code, stdout } = await dropping.namegate('ask', 'job.example', '--as', 'shop')
   assert.equal(code, 1)
-  assert.match(stdout, /^job\.example\. A: no answer\ndecision: .* deny +shop /)
+  assert.match(stdout, /^job\.example\. A: no answer over UDP\ndecision: .* deny +shop /)
 })

@@ -11,7 +11,7 @@ import { InvalidInputError, UnavailableError, UsageError } from '../../src/core/
 import { mkAdmin } from '../support/nodes/admin.ts'
 import { namegate, objectIn, runCommand } from '../support/nodes/command.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
-import { FakeUpstream } from '../support/peers/upstream.ts'
+import { answerTo, FakeUpstream } from '../support/peers/upstream.ts'
 import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
 
 const askCommand = namegate('ask')
@@ -230,12 +230,27 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
   for (const more of [[], ['--tcp']]) {
     const { code, out } = await runCommand(askCommand, ...args, ...more)
     assert.equal(code, 0, out)
-    assert.match(out, /^b\.x\. A: NOERROR \(qr .*\)\nNAME +TTL +TYPE +DATA\n/i)
+    const protocol = more.length === 0 ? 'UDP' : 'TCP'
+    const first = `^b\\.x\\. A: NOERROR over ${protocol} \\(qr .*\\)\\nNAME +TTL +TYPE +DATA\\n`
+    assert.match(out, new RegExp(first, 'i'))
+    assert.doesNotMatch(out, /cut off/)
+    const json = await runCommand(askCommand, ...args, ...more, '-o', 'json')
+    assert.equal(objectIn(json.out)['protocol'], protocol)
     assert.match(out, /\ndecision: 1970-.* allow shop +A b\.x NOERROR, exact, 1 address\n$/)
   }
   assert.deepEqual(
     upstream.queries.map(({ transport }) => transport),
-    ['udp', 'tcp'],
+    ['udp', 'udp', 'tcp', 'tcp'],
+  )
+  upstream.behaviour = (query) => {
+    const octets = answerTo(query, { addresses: [] })
+    octets[2]! |= 2
+    query.send(octets)
+  }
+  const { out: cut } = await runCommand(askCommand, ...args)
+  assert.match(
+    cut,
+    /NOERROR over UDP \(qr .*tc.*\)\nthe answer is cut off: --tcp asks for all of it\n/i,
   )
   for (const bad of [[], ['a', 'A', 'b'], ['a..b'], ['a', 'NOTYPE']]) {
     assert.equal((await runCommand(askCommand, ...bad, '--socket', socket)).code, 2, bad.join(' '))

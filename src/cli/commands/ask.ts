@@ -32,6 +32,7 @@ import { cleanCell, formatTable } from '../table.ts'
 const UDP_SIZE = 1232
 /** How many of the latest flows are searched for the decision. */
 const FLOWS_LOOKED_AT = 256
+const CUT_OFF = 'the answer is cut off: --tcp asks for all of it\n'
 const ANSWERED: readonly string[] = ['NOERROR', 'NXDOMAIN']
 
 export async function runAsk(read: ParsedArguments, output: CommandOutput): Promise<number> {
@@ -56,10 +57,11 @@ export async function runAsk(read: ParsedArguments, output: CommandOutput): Prom
   const decision = await decisionOf(client, decoded, as)
   const isDenied = decision !== undefined && decision.verdict === 'deny'
   const message = octets === undefined ? undefined : decoded
+  const protocol = overTcp ? 'TCP' : 'UDP'
   output.stdout(
     read.texts.has('output')
-      ? toJson({ ...message, edns: message?.edns ?? null, decision: decision ?? null })
-      : formatAnswer(decoded, message, decision),
+      ? toJson({ ...message, protocol, edns: message?.edns ?? null, decision: decision ?? null })
+      : formatAnswer(decoded, message, decision, protocol),
   )
   if (isDenied && !read.texts.has('output')) output.stderr(await faultNotes(client))
   return message !== undefined && ANSWERED.includes(message.rcode) && !isDenied
@@ -152,14 +154,19 @@ function formatAnswer(
   { questions }: MessageText,
   answer: MessageText | undefined,
   decision: FlowFields | undefined,
+  protocol: 'TCP' | 'UDP',
 ): string {
   const asked = questions.map(({ name, type }) => `${name} ${type}`).join(', ')
   const why = decision === undefined ? 'not known: no daemon answers' : formatFlow(decision)
-  const what = answer === undefined ? 'no answer\n' : formatMessage(answer)
+  const what =
+    answer === undefined ? `no answer over ${protocol}\n` : formatMessage(answer, protocol)
   return `${cleanCell(asked)}: ${what}decision: ${why}\n`
 }
 
-function formatMessage({ rcode, flags, answers, authorities, edns }: MessageText): string {
+function formatMessage(
+  { rcode, flags, answers, authorities, edns }: MessageText,
+  protocol: 'TCP' | 'UDP',
+): string {
   const records = [...answers, ...authorities].map((record) => [
     record.name,
     String(record.ttl),
@@ -168,5 +175,6 @@ function formatMessage({ rcode, flags, answers, authorities, edns }: MessageText
   ])
   const errors = (edns?.errors ?? []).map((error) => `EDE: ${error}\n`).join('')
   const table = records.length === 0 ? '' : formatTable(['NAME', 'TTL', 'TYPE', 'DATA'], records)
-  return `${rcode} (${flags.join(' ')})\n${table}${errors}`
+  const cut = flags.includes('tc') && protocol === 'UDP' ? CUT_OFF : ''
+  return `${rcode} over ${protocol} (${flags.join(' ')})\n${cut}${table}${errors}`
 }

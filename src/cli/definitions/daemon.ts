@@ -171,7 +171,7 @@ export const ASK: ParsedCommand = {
 In NAME, \\DDD is the octet with this decimal value.`,
   options: {
     server: text('A:P', "send the query there; default: the daemon's first listener"),
-    tcp: flag('send the query over TCP'),
+    tcp: flag('send the query over TCP; policy can allow a name over UDP alone, or over TCP alone'),
     as: text(
       'ENDPOINT',
       `the daemon judges, forwards and learns as if ENDPOINT had sent the query; --server is then the
