@@ -1,4 +1,4 @@
-// Why a request of the client got no answer, as a word for programs.
+// ConnectionError has the reason why a request got no answer, as a word for programs.
 
 import assert from 'node:assert/strict'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ after(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Starts a server that treats each connection like this. */
+/** Starts a server that calls `treat` for each connection. */
 async function serve(name: string, treat: (socket: Socket) => void): Promise<string> {
   const path = join(folder, name)
   const server = createServer(treat)

@@ -1,5 +1,5 @@
-// The reader of JSON in namegate-cni against JSON.parse: both take and refuse the same texts. GC reads its whole input and needs
-// nothing else, so it is the judge.
+// The JSON reader of namegate-cni and JSON.parse accept the same texts. The tests use the command GC, because it reads its whole input and
+// needs nothing else.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -9,14 +9,14 @@ import { callPlugin, canRunPlugin, refusalOf } from '../support/cni/plugin.ts'
 const skip = canRunPlugin() ?? false
 const RUNS = 300
 const DEPTH_MOST = 64
-/** A change of one digit can lead from one of them to another. */
+/** One changed digit can turn one of them into another. */
 const SUPPORTED = new Set<unknown>(['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'])
-/** What a change puts into a text. */
+/** Texts that a change inserts. */
 const PARTS = '{}[]",:\\/utfn0123456789-+.eE \n\t\u0001x'
 const DECODE = 6
 const VERSION = 1
 
-/** The code with which GC ends for a text, by JSON.parse. */
+/** The exit code that GC must have for a text, according to JSON.parse. */
 function expectedCode(text: string): number {
   try {
     const value: unknown = JSON.parse(text)

@@ -1,4 +1,4 @@
-// namegate-cni without an interface: its versions, its refusals, the daemon's state, and removal. test/kernel/cni/ has ADD and CHECK.
+// namegate-cni without an interface: versions, refusals, the state of the daemon, and removal. test/kernel/cni/ tests ADD and CHECK.
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// Files of the page that a supervisor gives as credentials: which texts are names, what becomes of them with and without the folder, and
-// where the fault of a missing one is.
+// Files of the page that a supervisor gives as credentials: which texts are names of credentials, which path each name gets with and without
+// the folder, and where the fault of a missing credential is.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ function faultsOf(read: () => unknown): string {
   }
 }
 
-test('parseConfig leaves credentials by their names where their files are not read', () => {
+test('parseConfig keeps the names of credentials when their files are not read', () => {
   assert.deepEqual(filesOf(PAGE), [
     'credential:token',
     'credential:cert',
@@ -46,7 +46,7 @@ test('parseConfig leaves credentials by their names where their files are not re
   ])
 })
 
-test('parseConfig finds credentials in their folder, and tells of each that is not there', () => {
+test('parseConfig finds credentials in their folder, and reports each missing one', () => {
   const token = 'admin: { page: { token-file: credential:token } }\n'
   assert.deepEqual(filesOf(token, folder), [join(folder, 'token'), ...Array<undefined>(3)])
   const remedy = (name: string): string =>

@@ -33,7 +33,7 @@ for (const policyFile of [undefined, 'policy.yaml']) {
       denyResponse: 'refused',
       allowedPrefixes: [],
     })
-    // The one place that differs: a fault about the path names the option.
+    // Only this value differs: a fault about the path names the option.
     const paths = config.policies.paths.map((each) => ({
       ...each,
       position: { ...each.position, file: 'exec' },

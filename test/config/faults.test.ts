@@ -5,7 +5,7 @@ import { InvalidInputError } from '../../src/core/errors.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { isLoopback } from '../../src/core/ip.ts'
 
-/** The faults of a text as people see them, without the file's name; none when it's fine. */
+/** The faults of a text as users see them, without the name of the file. Empty for a correct text. */
 function faultsOf(text: string): readonly string[] {
   try {
     parseConfig(text, 'n.yaml', isLoopback)
@@ -74,14 +74,14 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['1:16: audit.node: found "no", expected true or false'],
   ],
   [
-    'a pin path that bpffs takes no folder of',
+    'a pin path with a folder that bpffs refuses',
     'datapath: { kind: ebpf, ebpf: { pin-path: /sys/fs/bpf/ng.a/b } }\n',
     [
       '1:43: datapath.ebpf.pin-path: found "ng.a", expected names without a dot: bpffs takes no others',
     ],
   ],
   [
-    'a socket that no address takes',
+    'a path too long for the address of a socket',
     `admin:\n  socket: ${'é'.repeat(54)}\n`,
     ['2:11: admin.socket: found a path of 108 octets, expected at most 107'],
   ],
@@ -91,7 +91,7 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['1:18: metrics.port: found 65536, expected a whole number from 0 to 65535'],
   ],
   [
-    'a name of a cluster that is none',
+    'a cluster name with characters that it cannot have',
     'cluster-name: Prod_1\n',
     [
       '1:15: cluster-name: found "Prod_1", expected a name of at most 32 lower-case letters, digits and -',
@@ -177,14 +177,14 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ],
   ],
   [
-    'an upstream that the all-addresses listener takes',
+    'an upstream whose queries the listener on all addresses receives',
     'listeners: [{ port: 53 }]\nupstreams: { servers: ["127.0.0.5:53", "9.9.9.9:53"] }\n',
     [
       "2:24: upstreams.servers: found 127.0.0.5:53, our own listener of line 1, expected a server that isn't namegate itself",
     ],
   ],
   [
-    'an upstream that 0.0.0.0 and :: take',
+    'an upstream whose queries the listener on :: receives',
     'listeners: [{ address: "::", port: 53 }]\nupstreams: { servers: ["127.0.0.1:53", "[::1]:53"] }\n',
     [
       "2:24: upstreams.servers: found 127.0.0.1:53, our own listener of line 1, expected a server that isn't namegate itself",
@@ -238,7 +238,7 @@ test('parseConfig takes 0.0.0.0 beside an upstream that only IPv6 reaches', () =
   assert.deepEqual(faultsOf(text), [])
 })
 
-test('parseConfig never throws anything but its faults on mutated files', () => {
+test('parseConfig throws nothing but faults for mutated files', () => {
   const lines = [
     'listeners: [{ port: 53 }]',
     'dns:',

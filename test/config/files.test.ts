@@ -14,7 +14,7 @@ function below(paths: readonly string[]): readonly string[] {
   return paths.map((path) => path.slice(root.length + 1))
 }
 
-test('findPolicyFiles takes a file as it is named and of a folder what can be a policy', () => {
+test('findPolicyFiles takes each named file, and the files of a folder that can be policies', () => {
   const folder = join(root, 'some')
   mkdirSync(join(folder, 'team', 'deep'), { recursive: true })
   for (const name of [
@@ -47,7 +47,7 @@ test('findPolicyFiles counts a mounted ConfigMap once', () => {
   assert.deepEqual(below(findPolicyFiles(folder).files), ['mount/p.yaml'])
 })
 
-test('findPolicyFiles says what it can not use', () => {
+test('findPolicyFiles reports paths that it cannot use', () => {
   const folder = join(root, 'odd')
   mkdirSync(folder)
   writeFileSync(join(folder, 'x.allow'), '')
@@ -66,7 +66,7 @@ test('findPolicyFiles says what it can not use', () => {
   ])
 })
 
-test('findPolicyFiles gives up on more than anybody has for policies, and says so once', () => {
+test('findPolicyFiles stops at its bound of files, and reports this once', () => {
   const folder = join(root, 'endless')
   mkdirSync(folder)
   for (const name of ['a', 'b']) symlinkSync('.', join(folder, name))
@@ -89,13 +89,17 @@ test('readTextFile reads UTF-8 and refuses other octets', () => {
   assert.equal(readTextFile(root).kind, 'bad', 'a folder')
 })
 
-test('readTextFile reads regular files only, and waits for nobody', { timeout: 5000 }, () => {
-  const folder = mkdtempSync(join(root, 'pipes-'))
-  const pipe = join(folder, 'pipe.yaml')
-  execFileSync('mkfifo', [pipe])
-  for (const path of [pipe, '/dev/zero', folder]) {
-    const result = readTextFile(path)
-    assert.equal(result.kind, 'bad', path)
-    assert.equal(result.fault.message, 'cannot read: it is no regular file')
-  }
-})
+test(
+  'readTextFile reads regular files only, and never waits for a writer',
+  { timeout: 5000 },
+  () => {
+    const folder = mkdtempSync(join(root, 'pipes-'))
+    const pipe = join(folder, 'pipe.yaml')
+    execFileSync('mkfifo', [pipe])
+    for (const path of [pipe, '/dev/zero', folder]) {
+      const result = readTextFile(path)
+      assert.equal(result.kind, 'bad', path)
+      assert.equal(result.fault.message, 'cannot read: it is no regular file')
+    }
+  },
+)

@@ -1,4 +1,4 @@
-// A config given as an object is the config of the same keys in a file: same values, same faults but for lines.
+// An object gives the same configuration as a file with the same keys: the same values and faults, without lines.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { InvalidInputError } from '../../src/core/errors.ts'
 
 const nobody = (): boolean => false
 
-/** Without places, which differ: a text has lines. */
+/** The faults without their places. Only the faults of a text have lines. */
 function withoutPlaces(config: Config): unknown {
   return JSON.parse(
     JSON.stringify({ ...config, file: '' }, (key, value: unknown) =>
@@ -37,7 +37,7 @@ const GOOD: readonly (readonly [given: unknown, reason: string])[] = [
   [{ audit: { endpoints: [{ matchLabels: { app: 'a' } }] } }, 'a selector'],
 ]
 
-test('configFromObject gives the config of the same keys in a file', () => {
+test('configFromObject gives the same configuration as a file with the same keys', () => {
   for (const [given, reason] of GOOD) {
     const config = configFromObject(given, 'config', nobody)
     const parsed = parseConfig(stringify(given), 'file.yaml', nobody)
@@ -47,7 +47,7 @@ test('configFromObject gives the config of the same keys in a file', () => {
   }
 })
 
-test('configFromObject leaves the object as it was', () => {
+test('configFromObject does not change the object', () => {
   const given = { listeners: [{ port: 0 }] }
   configFromObject(given, 'config', nobody)
   given.listeners[0] = { port: 1 }
@@ -75,7 +75,7 @@ test('configFromObject finds the faults that a file with the same keys has', () 
   }
 })
 
-test('configFromObject names the path where a file has a line', () => {
+test('configFromObject names the path of a fault, because an object has no lines', () => {
   const rows: readonly (readonly [given: unknown, message: string])[] = [
     [
       { listeners: [{ port: 'x' }] },

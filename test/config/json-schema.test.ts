@@ -1,5 +1,5 @@
-// The JSON Schema that `namegate config schema` prints for editors: a validator of its own accepts every configuration of this repository,
-// and refuses what namegate refuses.
+// The JSON Schema that `namegate config schema` prints for editors. A validator accepts every configuration of this repository by this
+// schema, and refuses what namegate refuses.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -62,7 +62,7 @@ for (const [text, why] of BAD) {
   })
 }
 
-test('configJsonSchema says what every key means', () => {
+test('configJsonSchema describes every key', () => {
   const { properties } = schema as { readonly properties?: Record<string, object> }
   const keys = Object.entries(properties ?? {})
   assert.ok(keys.length > 10)

@@ -64,7 +64,7 @@ test('parseConfig of an empty file gives the built-in defaults', () => {
   })
 })
 
-test('parseConfig reads every key that is built', () => {
+test('parseConfig reads every key', () => {
   const config = parseConfig(
     `
 listeners: [{ port: 53 }, { address: "::1", port: 5301 }, { port: 10053, mode: tproxy, interfaces: ["lxc*"] }]
@@ -159,7 +159,7 @@ log: { level: debug, format: json }
   assert.equal(config.defaultEgress, 'deny')
 })
 
-test('loadConfig of a file that is not there says so', () => {
+test('loadConfig reports a missing file', () => {
   assert.throws(
     () => loadConfig('no/such/file.yaml'),
     (error: unknown) => {
@@ -175,7 +175,7 @@ test('loadConfig takes the example of the repository', () => {
   assert.deepEqual([config.listeners[0]?.port, config.metrics.port], [5300, 9465])
 })
 
-test('parseConfig freezes what it gives', () => {
+test('parseConfig freezes its result', () => {
   const config = defaultConfig()
   for (const part of [config, config.dns.hold, config.limits, config.listeners, config.log]) {
     assert.ok(Object.isFrozen(part))

@@ -40,7 +40,7 @@ function resolve(
   return { addresses: addresses.map(formatSocketAddress), faults: faults.map((f) => f.message) }
 }
 
-test('resolveUpstreams puts what resolv.conf names in the place of system, each server once', () => {
+test('resolveUpstreams replaces `system` by the servers of resolv.conf, each once', () => {
   const listener = mkListener('127.0.0.1', 5300)
   const system = ['192.0.2.1:53', '9.9.9.9:53']
   assert.deepEqual(resolve(['9.9.9.9:53', 'system', '[::1]:53'], listener, system), {
@@ -49,7 +49,7 @@ test('resolveUpstreams puts what resolv.conf names in the place of system, each 
   })
 })
 
-test('resolveUpstreams does not ask for resolv.conf that the config does not name', () => {
+test('resolveUpstreams reads no resolv.conf that the configuration does not name', () => {
   const never = (): never => assert.fail('asked')
   resolveUpstreams([mkServer('9.9.9.9:53')], [], isLoopback, never)
 })

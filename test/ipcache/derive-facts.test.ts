@@ -17,7 +17,7 @@ interface Row {
   readonly conflicts: number
 }
 
-test('mergeFacts gives the labels of all owners, of each key the first one’s', () => {
+test('mergeFacts gives the labels of all owners, and for an equal key the label of the first owner', () => {
   const rows: readonly Row[] = [
     {
       reason: 'one owner alone has its own set',

@@ -1,4 +1,5 @@
-// The pure step: own labels and those around -> labels. Rows for each rule of docs/spec/semantics 3, and laws.
+// Deriver.derive makes the labels of a prefix from its own labels and those of the prefixes around it. Rows for each rule of
+// docs/spec/semantics 3, and laws.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

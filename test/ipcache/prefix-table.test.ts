@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { LengthsInUse } from '../../src/ipcache/prefix-table.ts'
 
-test('LengthsInUse has each length of which there is a prefix once, the longest first', () => {
+test('LengthsInUse lists each length that a prefix has once, the longest first', () => {
   const step = fc.record({ length: fc.integer({ min: 0, max: 128 }), comes: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

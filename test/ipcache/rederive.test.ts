@@ -1,4 +1,4 @@
-// A changed container reaches every prefix inside it, in slices, with other changes in between.
+// A change of a container prefix reaches every prefix inside it, in slices, also with other changes in between.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ test('Rederive carries a container’s labels down in bounded steps', () => {
   assert.deepEqual([rederive.pending, rederive.step(5)], [false, true])
 })
 
-test('Rederive goes through containers from wide to narrow, whatever order they were made in', () => {
+test('Rederive handles containers from wide to narrow, also when the narrow ones were made first', () => {
   const { node, facts } = mkNode(1)
   const narrowFirst = [resource('198.18.0.0/28', 'k8s:c=3'), resource('198.18.0.0/16', 'k8s:b=2')]
   facts.apply(narrowFirst)
@@ -59,7 +59,7 @@ test('Rederive begins again when a container changes while it works', () => {
   }
 })
 
-test('A container that goes leaves no row behind once the transition is through', () => {
+test('A removed container leaves no row after the transition', () => {
   const { node, facts } = mkNode(3)
   const before = node.core.ipcache.prefixes.slots.used
   facts.apply([resource('198.18.0.0/24', 'k8s:a=1'), resource('198.18.0.0/16', 'k8s:b=1')])
@@ -75,7 +75,7 @@ test('A container that goes leaves no row behind once the transition is through'
   assert.deepEqual(node.differences(), [])
 })
 
-test('Rederive derives only what is inside the containers that changed, where they are few', () => {
+test('Rederive derives only the prefixes inside changed containers, if these are few', () => {
   const { node, facts } = mkNode(40)
   const wide = [resource('198.18.0.0/16', 'k8s:wide=1')]
   facts.apply(wide)

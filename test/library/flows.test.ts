@@ -6,7 +6,7 @@ import { InvalidInputError } from '../../src/library.ts'
 import { policyText } from '../support/nodes/daemon-files.ts'
 import { brief, job, take, withGate } from '../support/nodes/library-gate.ts'
 
-test('Gate.flows gives decisions as they come, by kind and endpoint, and ends with the gate', async () => {
+test('Gate.flows gives decisions in their order, by kind and endpoint, and ends with the gate', async () => {
   const other = { name: 'other', addresses: ['127.0.0.2'] }
   const policies = { web: policyText('web', ['a.example'], { app: 'job' }) }
   await withGate({ policies, endpoints: [job, other] }, async (gate, ask) => {

@@ -1,4 +1,4 @@
-// What a gate refuses: whole, with the path of everything that is wrong.
+// Changes and configurations that a gate refuses as a whole, with the path of each fault.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -76,7 +76,7 @@ test('Gate.change of ten thousand addresses at once resolves when all of them ar
   })
 })
 
-test('createGate keeps several gates of one process apart', async () => {
+test('createGate keeps several gates in one process separate', async () => {
   await withUpstream(async () => {
     const gates = await Promise.all(
       ['a.example', 'b.example', 'c.example'].map(
@@ -115,7 +115,7 @@ test('createGate keeps several gates of one process apart', async () => {
 
 async function* nothing(): AsyncGenerator<never> {}
 
-test('createGate touches nothing of the process, and nothing on disk that was not named', async () => {
+test('createGate changes nothing in the process, and no file that is not named', async () => {
   const look = () => [
     process.eventNames().map((name) => [String(name), process.listenerCount(name)]),
     process.cwd(),

@@ -1,6 +1,5 @@
-// The packed package as a stranger has it: unpacked into a project of its own, with the packages that it declares
-// and no others; its types by a strict compiler that reads declarations too, its program by plain Node. The
-// examples of docs/library.md are compiled and run there.
+// The packed package in a project of its own, with only the packages that it declares. A strict compiler checks its types, with
+// declarations. Plain Node runs its program. The examples of docs/library.md are compiled and run there.
 
 import assert from 'node:assert/strict'
 import {
@@ -36,7 +35,7 @@ after(async () => {
   rmSync(project, { recursive: true })
 })
 
-/** As `npm install` does, but with the packages that are here already. */
+/** Installs the package like `npm install`, with the packages of this repository. */
 async function install(): Promise<void> {
   const packed = await run(
     'npm',
@@ -70,7 +69,7 @@ function write(name: string, text: string): string {
   return path
 }
 
-/** Compiles files of the project; what the compiler says. */
+/** Compiles files of the project. Returns the output of the compiler. */
 async function compile(
   files: string | readonly string[],
   types: readonly string[],
@@ -200,7 +199,7 @@ for (const [word, says] of Object.entries(SAYS)) {
     write(`${name}.ts`, examples().get(word) ?? '')
     assert.equal(await compile(`${name}.ts`, ['node']), '')
     const lines = (await execute(`${name}.js`)).split('\n')
-    // The jobs of the first one run side by side.
+    // The jobs of the first program run at the same time.
     if (name === 'ci') lines.sort()
     assert.deepEqual(lines, name === 'ci' ? says.split('\n').sort() : says.split('\n'))
   })

@@ -5,12 +5,12 @@ import { test } from 'node:test'
 import { InvalidInputError, type Gate } from '../../src/library.ts'
 import { withGate } from '../support/nodes/library-gate.ts'
 
-/** The number of resources, which `status` shows because the bound is one. */
+/** The number of resources. `status` shows it, because the bound is 1. */
 function countOf(gate: Gate): number | null {
   return gate.status().limits.find(({ limit }) => limit === 'resources')?.use ?? 0
 }
 
-test('Gate.setResource resolves when it is in force, and the same again changes nothing', async () => {
+test('Gate.setResource resolves when the resource is in force, and a second equal call changes nothing', async () => {
   await withGate({ config: { limits: { resources: 1 } } }, async (gate) => {
     const db = { addresses: ['192.0.2.10'], labels: { app: 'db' }, ports: { pg: '5432/TCP' } }
     const first = await gate.setResource('db', db)

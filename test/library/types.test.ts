@@ -1,5 +1,5 @@
-// The keys of GateConfig are those of the configuration file, at every depth, and the schema takes every value that the
-// types allow. Held by the compiler; the test below says so of the one thing it cannot see, the names of the bounds.
+// GateConfig has the keys of the configuration file at every depth, and the schema accepts every value that the types allow. The compiler
+// checks this. The tests check the names of the bounds, which the compiler cannot see.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { GateConfig } from '../../src/library.ts'
 
 type Input = z.input<typeof configSchema>
 
-/** `dns`, `dns.hold`, `dns.hold.limit`: every key of a type by its path; items of lists are their own. */
+/** The path of every key of a type, such as `dns`, `dns.hold` and `dns.hold.limit`. */
 type Keys<T> = T extends readonly (infer Item)[]
   ? Keys<Item>
   : T extends object
@@ -23,14 +23,14 @@ type Without<T> = Omit<T, 'limits'>
 type Missing = Exclude<Keys<Without<Input>>, Keys<Without<GateConfig>>>
 type Unknown = Exclude<Keys<Without<GateConfig>>, Keys<Without<Input>>>
 
-/** Compiles only when there is neither: the path of one that there is stands in the error. */
+/** Compiles only if both types have the same keys. Otherwise, the error has the path of a key. */
 function isNever(keys: readonly never[]): void {
   void keys
 }
 declare const missing: () => readonly Missing[]
 declare const unknown: () => readonly Unknown[]
 
-/** What the types allow the schema takes, but for lists that may not be changed, which it copies. */
+/** The schema accepts what the types allow. Readonly lists are the exception: the schema copies them. */
 type Mutable<T> = T extends readonly (infer Item)[]
   ? Mutable<Item>[]
   : T extends object
@@ -56,7 +56,7 @@ test('GateConfig names every bound, and configFromObject takes its defaults', ()
   assert.deepEqual(Object.keys(configFromObject({ limits }).limits), Object.keys(LIMITS))
 })
 
-test('GateConfig calls no key unbuilt that the schema takes with other values than its default', () => {
+test('GateConfig and the schema call no key `not built`', () => {
   const text = readFileSync('src/library/config-keys.ts', 'utf8')
   assert.doesNotMatch(text, /not built/i)
   assert.doesNotMatch(JSON.stringify(configJsonSchema()), /not built/i)

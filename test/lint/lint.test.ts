@@ -84,7 +84,7 @@ test('lint calls a line of an allow-list superfluous only if the wider line has 
   }
 })
 
-test('lint reports each place of a file to the column, dns rules with them', () => {
+test('lint reports the column of each place in a file, also in dns rules', () => {
   const text = mkFile(
     `
   endpointSelector: {}
@@ -97,7 +97,7 @@ test('lint reports each place of a file to the column, dns rules with them', () 
   assert.deepEqual(lintText(text), ['9:43 engines-differ'], 'asking for a Service is not doubtful')
 })
 
-test('lint reports everyday patterns only where files have to be portable', () => {
+test('lint reports common patterns only in files that must be portable', () => {
   const text = mkFile(
     `{ endpointSelector: {}, egress: [ { toFQDNs: [ { matchPattern: "*.a.io" }, { matchPattern: "**.b.io" }, { matchName: c.io } ] } ] }`,
   )
@@ -179,7 +179,7 @@ test('lint reports rules that deny rules revoke completely', () => {
   }
 })
 
-test('lint takes deny rules of other policies only where they are for the same endpoints', () => {
+test('lint counts deny rules of other policies only if they are for the same endpoints', () => {
   const rows: readonly (readonly [
     kind: string,
     selector: string,
@@ -252,7 +252,7 @@ test('lint reports rules and policies that select nothing', () => {
   assert.deepEqual(lintText(idle), [], 'unknown without endpoints')
 })
 
-test('lint reports targets of aliases that other selectors have, by recorded chains alone', () => {
+test('lint reports alias targets that other selectors match, only from recorded chains', () => {
   const text = mkFile(
     '{ endpointSelector: {}, egress: [ { toFQDNs: [ { matchName: www.a.io }, { matchName: edge.b.net } ] } ] }',
   )

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { LintCode } from '../../src/lint/finding.ts'
 import { lintText, mkFile } from '../support/nodes/lint.ts'
 
-test('lint reports peers that everything fits, where no word says so', () => {
+test('lint reports peers that match everything and do not show it', () => {
   const rows: readonly (readonly [egress: string, codes: readonly LintCode[], reason: string])[] = [
     ['toCIDR: [ 0.0.0.0/0 ]', ['allows-all'], 'every address'],
     ['toCIDR: [ "::/0", 10.0.0.0/8 ]', ['allows-all'], 'of one family'],
@@ -15,7 +15,7 @@ test('lint reports peers that everything fits, where no word says so', () => {
     [
       'toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchPattern: "*" } ] } } ]',
       [],
-      'to ask for any name is not to reach it',
+      'asking any name opens no connection',
     ],
   ]
   for (const [egress, codes, reason] of rows) {
@@ -30,7 +30,7 @@ test('lint reports peers that everything fits, where no word says so', () => {
   assert.deepEqual(lintText(deny), [], 'a deny rule opens nothing')
 })
 
-test('lint reports equal priorities of one tier, where the actions differ', () => {
+test('lint reports equal priorities in one tier with different actions', () => {
   const policy = (name: string, tier: string, priority: number, action: string): string =>
     [
       'apiVersion: policy.networking.k8s.io/v1alpha2',
@@ -51,7 +51,7 @@ test('lint reports equal priorities of one tier, where the actions differ', () =
   }
 })
 
-test('lint reports names that may be asked over one of UDP and TCP alone', () => {
+test('lint reports names that can be asked only over UDP or only over TCP', () => {
   const entry = (protocol: string, names: string): string =>
     `{ toPorts: [ { ports: [ { port: "53"${protocol} } ], rules: { dns: [ ${names} ] } } ] }`
   const [overUdp, overTcp] = [', protocol: UDP', ', protocol: TCP']

@@ -69,13 +69,13 @@ test('lint finds no such names in ClusterNetworkPolicies, and counts their domai
   }
 })
 
-test('lint finds nothing of that kind in an allow-list, whose names can be asked', () => {
+test('lint reports no unasked names in an allow-list, because its names can be asked', () => {
   const { policies } = loadPolicies('www.a.io\n*.b.io:443\n', 'web.allow')
   const base = { names: [], notes: [], endpoints: undefined, aliases: undefined, portable: false }
   assert.deepEqual(lint({ ...base, policies, withoutRules: 'deny' }), [])
 })
 
-test('lint says what holds now, by dns.without-rules', () => {
+test('lint says what dns.without-rules allows now', () => {
   const { policies } = loadPolicies(
     mkFile(`{ endpointSelector: {}, egress: [ { ${REACH} } ] }`),
     'p',

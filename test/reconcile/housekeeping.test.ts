@@ -1,4 +1,4 @@
-// What goes on by itself ends with the daemon: a slice of work that was to come finds nothing open any more.
+// Housekeeping ends with the daemon: a planned slice of work does nothing after the stop.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const PAIRS = 2000
 
-/** Every look at it takes longer than a slice may. */
+/** Each reading of this clock adds more time than a slice can take. */
 class SlowClock extends FakeClock {
   #looks = 0
 
@@ -17,7 +17,7 @@ class SlowClock extends FakeClock {
   }
 }
 
-test('Housekeeping does nothing more of a slice that was to come when it is stopped', () => {
+test('Housekeeping does nothing in a planned slice after it was stopped', () => {
   const clock = new SlowClock()
   const node = new Node({ clock, graceSeconds: 0 })
   const egress = `endpointSelector: {}\negress: [{ toFQDNs: [{ matchPattern: '*.shop.test' }] }]`

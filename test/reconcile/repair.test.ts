@@ -1,4 +1,4 @@
-// What others do to the kernel's maps is put right within two intervals, in both directions, and nothing else is written.
+// Repair undoes changes of other programs to the kernel's maps within two intervals: missing and added entries. It writes nothing else.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -45,7 +45,7 @@ function watch(node: Node): Watched {
   return { node, repair, told }
 }
 
-/** Everything in force, as text. */
+/** All entries in force, as text. */
 function held({ recorder }: Node): string {
   const prefixes = [...recorder.prefixes].map(([key, place]) => `${key} ${place.identity}`)
   const policies = [...recorder.policies].map(([key, entry]) => `${key} ${entry.verdict}`)
@@ -53,11 +53,11 @@ function held({ recorder }: Node): string {
 }
 
 function looks({ node }: Watched, count = 1): void {
-  // Once for the timer, and again for what goes on with the next turn.
+  // The first step is for the timer, the others are for the work that continues in the next turns.
   for (let i = 0; i < count; i++) for (const ms of [EVERY_MS, 1, 1, 1]) node.clock.advance(ms)
 }
 
-test('Repair writes nothing where nobody else did', () => {
+test('Repair writes nothing if no other program changed an entry', () => {
   const all = watched()
   looks(all, 3)
   assert.equal(all.repair.counters.walks, 3)
@@ -115,7 +115,7 @@ const CHANGES: readonly (readonly [what: string, change: (node: Node) => void, t
 ]
 
 for (const [what, change, told] of CHANGES) {
-  test(`Repair puts right within an interval: ${what}`, () => {
+  test(`Repair undoes within an interval: ${what}`, () => {
     const all = watched()
     const before = held(all.node)
     change(all.node)
@@ -131,7 +131,7 @@ for (const [what, change, told] of CHANGES) {
   })
 }
 
-test('Repair takes away what somebody else adds while what an earlier daemon left waits, and nothing of that', () => {
+test('Repair removes added entries, and keeps entries of an earlier daemon that wait for their removal', () => {
   const before = watched()
   before.repair.stop()
   const { recorder } = before.node
@@ -161,7 +161,7 @@ test('Repair takes away what somebody else adds while what an earlier daemon lef
   assert.equal(
     recorder.prefixes.has('192.0.2.1/32'),
     false,
-    'what was left and is another thing now',
+    'an entry of an earlier daemon that was changed',
   )
 })
 

@@ -45,7 +45,7 @@ test('parseAllow reads a name, an address or a prefix with port and protocol', (
   }
 })
 
-test('parseAllow says in which column a text goes wrong', () => {
+test('parseAllow reports the column of a fault', () => {
   const rows: readonly (readonly [text: string, column: number, why: RegExp])[] = [
     ['', 1, /an empty text/],
     ['a b.example', 2, /the character " "/],

@@ -10,12 +10,12 @@ const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
 0000000000000000: 00000002 00000000 00010000 0001 01 21005 var/run/admin.sock
 `
 
-test('boundNames gives the names in the file system, blanks and relative ones included', () => {
+test('boundNames gives the names in the file system, also relative ones and those with blanks', () => {
   const names = ['/run/agent.sock', '/srv/with blanks/x.sock', 'var/run/admin.sock']
   assert.deepEqual(boundNames(TABLE), names)
 })
 
-test('boundSockets finds what stands beside a name, and below where any process stands', () => {
+test('boundSockets finds sockets beside a name, and below the working folders of processes', () => {
   const found = boundSockets({
     table: TABLE,
     workingFolders: () => ['/opt/one', '/opt/two'],
@@ -31,7 +31,7 @@ test('boundSockets finds what stands beside a name, and below where any process 
   ])
 })
 
-test('boundSockets asks where processes stand only for a relative name', () => {
+test('boundSockets reads the working folders of processes only for a relative name', () => {
   const found = boundSockets({
     table: TABLE.split('\n').slice(0, 2).join('\n'),
     workingFolders: () => assert.fail('not asked'),

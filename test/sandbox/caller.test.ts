@@ -4,7 +4,7 @@ import { isPrivileged, resolvText } from '../../src/sandbox/caller.ts'
 import { execFault } from '../../src/sandbox/faults.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
 
-test('isPrivileged wants CAP_SYS_ADMIN and CAP_NET_ADMIN of any user', () => {
+test('isPrivileged needs CAP_SYS_ADMIN and CAP_NET_ADMIN, for any user', () => {
   const rows: readonly (readonly [mask: string, expected: boolean, why: string])[] = [
     ['000001ffffffffff', true, 'all of them'],
     ['0000000000201000', true, 'these two'],

@@ -26,7 +26,7 @@ test('clearedEnv keeps basic variables and those that --keep names', () => {
   }
 })
 
-test('isKeepable takes names of variables and beginnings', () => {
+test('isKeepable accepts names of variables and their beginnings', () => {
   const rows: readonly (readonly [text: string, expected: boolean])[] = [
     ['TOKEN', true],
     ['_x9', true],

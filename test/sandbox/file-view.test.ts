@@ -5,7 +5,7 @@ import { fileViewFault, hiddenPath } from '../../src/sandbox/file-view.ts'
 
 const TMP = join('/tmp', 'x')
 
-test('fileViewFault finds a view without the working folder', () => {
+test('fileViewFault reports a view without the working folder', () => {
   const rows: readonly (readonly [
     why: string,
     hidden: string,
@@ -36,7 +36,7 @@ test('fileViewFault finds a view without the working folder', () => {
   }
 })
 
-test('hiddenPath follows links, and knows no missing path', () => {
+test('hiddenPath follows links, and returns undefined for a missing path', () => {
   assert.equal(hiddenPath('/proc/self/../version'), '/proc/version')
   assert.equal(hiddenPath('/nowhere/at/all'), undefined)
 })

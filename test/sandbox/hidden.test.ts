@@ -20,7 +20,7 @@ test('hiddenFrom covers every socket that is bound, and those that are known by 
   assert.ok(folders.includes('/run/user/1000'))
 })
 
-test('hiddenFrom covers what variables lead to, and takes the variables away', () => {
+test('hiddenFrom covers the paths that variables name, and removes the variables', () => {
   const rows: readonly (readonly [name: string, value: string, path: string])[] = [
     ['SSH_AUTH_SOCK', '/srv/ssh-x/agent.1', '/srv/ssh-x/agent.1'],
     ['DOCKER_HOST', 'unix:///srv/d.sock', '/srv/d.sock'],
@@ -35,7 +35,7 @@ test('hiddenFrom covers what variables lead to, and takes the variables away', (
   }
 })
 
-test('hiddenFrom takes known variables away wherever they lead, and keeps others', () => {
+test('hiddenFrom removes known variables with any value, and keeps others', () => {
   const env = { XDG_RUNTIME_DIR: '/somewhere', DISPLAY: ':0', LANG: 'C', EDITOR: '/usr/bin/vi' }
   const hidden = hiddenFrom(mkCaller({ env }))
   assert.deepEqual(hidden.env, { LANG: 'C', EDITOR: '/usr/bin/vi' })
@@ -46,7 +46,7 @@ test('hiddenFrom never covers the root folder', () => {
   assert.ok(!hiddenFrom(mkCaller({ env: { XDG_RUNTIME_DIR: '/' } })).folders.includes('/'))
 })
 
-/** Binds sockets in its working folder, by names that begin there, and renames one. */
+/** Binds sockets by names relative to its working folder, and renames one of them. */
 const AGENT = `
 const { createServer } = require('node:net')
 createServer().listen('relative.sock', () =>

@@ -19,7 +19,7 @@ const skip = isBuilt('posix') ? false : 'the native part is not built'
 const top = mkdtempSync(join(tmpdir(), 'namegate-folders-'))
 after(() => rmSync(top, { recursive: true, force: true }))
 
-/** As a run that was killed an hour ago left it. */
+/** Makes a folder like that of a run that was killed an hour ago. */
 function leave(name: string): string {
   const folder = join(top, name)
   mkdirSync(folder)
@@ -34,7 +34,7 @@ function age(folder: string): void {
   utimesSync(folder, hourAgo, hourAgo)
 }
 
-test('sweepRunFolders takes away what runs that ended left, and nothing else', { skip }, () => {
+test('sweepRunFolders removes only folders of runs that have ended', { skip }, () => {
   const posix = loadPosix()
   const mine = makeRunFolder(posix, top)
   age(mine.path)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { collapse } from '../../src/suggest/collapse.ts'
 
-test('collapse makes a pattern of siblings, never where anybody may have a name', () => {
+test('collapse makes a pattern of siblings, and none below a public suffix', () => {
   const rows: readonly (readonly [parent: string, pattern: boolean, reason: string])[] = [
     ['cdn.example', true, 'a domain'],
     ['eu.cdn.example', true, 'deeper'],

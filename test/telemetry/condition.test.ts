@@ -10,12 +10,12 @@ const ROWS: readonly (readonly [why: string, bad: (second: number) => boolean, t
   ['the end of it at once', (second) => second < 5, '0 fails, 5 is well'],
   ['one that began later', (second) => second > 2, '3 fails'],
   [
-    'one a minute of what comes and goes, and never an end without a beginning',
+    'a failure that comes and goes once a minute, and no end without its beginning',
     (second) => second % 2 === 0,
     '0 fails, 1 is well, 60 fails, 61 is well, 120 fails, 121 is well',
   ],
   [
-    'a second failure within the minute when that is over',
+    'a second failure within the minute, at the end of that minute',
     (second) => second !== 5,
     '0 fails, 5 is well, 60 fails',
   ],
@@ -27,7 +27,7 @@ const ROWS: readonly (readonly [why: string, bad: (second: number) => boolean, t
 ]
 
 for (const [why, bad, told] of ROWS) {
-  test(`Condition tells ${why}`, () => {
+  test(`Condition reports ${why}`, () => {
     const condition = new Condition()
     const lines = Array.from({ length: 125 }, (_, second) => {
       const news = condition.look(second * SECOND, bad(second))
@@ -37,7 +37,7 @@ for (const [why, bad, told] of ROWS) {
   })
 }
 
-test('Condition says how long a failure lasted', () => {
+test('Condition reports how long a failure lasted', () => {
   const condition = new Condition()
   condition.look(0, false)
   condition.look(1000, true)

@@ -5,7 +5,7 @@ import type { LogFields } from '../../src/telemetry/log.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-test('isWorthALine is true from 80 % on, and for what was hit', () => {
+test('isWorthALine is true from 80 % of a bound on, and for a bound that was hit', () => {
   const rows: readonly (readonly [
     use: number | undefined,
     hits: number,
@@ -24,13 +24,13 @@ test('isWorthALine is true from 80 % on, and for what was hit', () => {
   }
 })
 
-test('configKeyOf gives what to change in the config', () => {
+test('configKeyOf returns the key to change in the configuration', () => {
   const keyOf = (limit: string) => configKeyOf({ limit, use: 1, bound: 1, hits: 1 })
   assert.equal(keyOf('pairs'), 'limits.pairs')
   assert.equal(keyOf('flows.max-size'), 'flows.max-size')
 })
 
-test('LimitHits tells of the first hit of each bound, with its key, and of no other', () => {
+test('LimitHits reports only the first hit of each bound, with its key', () => {
   const clock = new FakeClock()
   const told: LogFields[] = []
   let limits: readonly LimitUse[] = []
@@ -56,7 +56,7 @@ test('LimitHits tells of the first hit of each bound, with its key, and of no ot
         { limit: 'tcp-idle-timeout', use: undefined, bound, hits: 1 },
       ],
       [{ limit: 'limits.tcp-connections-per-client', bound, count: 1 }],
-      'another one; that a quiet connection ends is no news',
+      'another bound; the end of a quiet connection is not reported',
     ],
   ]
   hits.start()

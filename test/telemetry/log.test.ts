@@ -18,7 +18,7 @@ function fieldsOf(line: string | undefined): Record<string, unknown> {
   return { ...parsed }
 }
 
-test('openLog writes one JSON line a call, with time, level and fields', async () => {
+test('openLog writes one JSON line for each call, with time, level and fields', async () => {
   const { log, lines } = await mkLog()
   log.warn({ endpoint: 'shop', revision: 3 }, 'something')
   const { time, ...rest } = fieldsOf(lines[0])
@@ -27,7 +27,7 @@ test('openLog writes one JSON line a call, with time, level and fields', async (
   assert.ok(lines[0]?.endsWith('}\n'))
 })
 
-test('openLog leaves out what is below the level', async () => {
+test('openLog leaves out lines below the level', async () => {
   const { log, lines } = await mkLog({ level: 'error' })
   log.debug({}, 'a')
   log.info({}, 'b')
@@ -49,7 +49,7 @@ test('openLog writes for people on one line, without raw control characters of a
   assert.equal(line.split('\n').length, 2)
 })
 
-test('Log.limited writes a cause once a minute, then says how many were left out', async () => {
+test('Log.limited writes a cause once a minute, with the number of lines that it left out', async () => {
   const { log, lines, clock } = await mkLog()
   for (let i = 0; i < 5; i++) log.limited('full', { count: i }, 'table is full')
   log.limited('other', {}, 'something else')
@@ -74,7 +74,7 @@ test('Log.limited remembers 256 causes and stays silent about more', async () =>
   assert.equal(lines.length, 256)
 })
 
-test('SILENT takes everything and writes nothing', () => {
+test('SILENT writes nothing', () => {
   SILENT.error({ error: 'x' }, 'y')
   SILENT.limited('a', {}, 'b')
   SILENT.flush()

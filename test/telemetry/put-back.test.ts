@@ -18,7 +18,7 @@ async function mkPutBack() {
   return { clock, told, putBack: new PutBack(clock, log) }
 }
 
-test('PutBack tells of the first at once, and of all that follow once a minute with their number', async () => {
+test('PutBack reports the first file at once, and the number of further files once a minute', async () => {
   const { clock, told, putBack } = await mkPutBack()
   putBack.add('settings', 's.json')
   assert.deepEqual(told, ['s.json 1'])
@@ -36,7 +36,7 @@ test('PutBack tells of the first at once, and of all that follow once a minute w
   assert.equal(putBack.counts.settings, 5)
 })
 
-test('PutBack tells of each kind of file apart, and of nothing once it has stopped', async () => {
+test('PutBack reports each kind of file separately, and nothing after its stop', async () => {
   const { clock, told, putBack } = await mkPutBack()
   putBack.add('admin-socket', 'a')
   putBack.add('take-over-socket', 't')
