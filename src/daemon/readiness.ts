@@ -26,7 +26,7 @@ export function makeReadiness(config: Config, clock: Clock, { upstream }: DnsPro
   return new Readiness({ clock, pool, probes, timeoutMs: config.upstreams.timeoutMs })
 }
 
-/** Why the daemon is not ready, without reasons of its listeners. Empty when there is no such reason. */
+/** Why the daemon is not ready, without reasons of its listeners and of the cluster. Empty when there is no such reason. */
 export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {
   const reasons: string[] = []
   const { refused, watch } = daemon.core.committer

@@ -14,7 +14,7 @@ export const POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-/** The headers of every answer of the page. */
+/** The headers of every answer of the page that has a body. */
 export const HEADERS = {
   'content-security-policy': POLICY,
   'x-content-type-options': 'nosniff',

@@ -6,7 +6,6 @@
 //
 // In ng_endpoints a fence is an entry with endpoint 0. Its generation is the interface's index, so two fenced interfaces do not
 // share their neighbours. A fence outlives the process, like every entry.
-// share their neighbours. A fence outlives the process, like every entry.
 
 import { endpointId, generation } from '../../../core/ids.ts'
 import type { Posix } from '../../../native/native.ts'
