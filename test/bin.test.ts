@@ -18,6 +18,9 @@ import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { LabProcess, run } from './support/labs/lab-process.ts'
 
+/** Patience only: a start from sources loads the compiler, and this file gives way to kernel tests (scripts/test-lanes.mjs). */
+const LIMIT_MS = 60_000
+
 const folder = mkdtempSync(join(tmpdir(), 'namegate bin-'))
 after(() => rmSync(folder, { recursive: true }))
 
@@ -47,7 +50,7 @@ async function start(
 ): Promise<{ pid: number; code: number; said: string }> {
   const child = new LabProcess(path, ['status', 'a b'], { cwd })
   const { pid } = child
-  const output = await child.ended(10_000)
+  const output = await child.ended(LIMIT_MS)
   return { pid, code: output?.code ?? -1, said: (output?.stdout ?? '') + (output?.stderr ?? '') }
 }
 
