@@ -128,7 +128,7 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
     t: TestContext,
     run: () => Promise<void>,
     retryMs?: number,
-  ): Promise<LoadCount> {
+  ): Promise<readonly [udp: LoadCount, tcp: LoadCount]> {
     const { stdout } = await pod.host.run('dig', ['+short', `@${pod.gateway4}`, SITE])
     const address = stdout.trim()
     const flows = await UdpStream.start({
@@ -155,16 +155,16 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
     const [udp, tcp] = await load.stop()
     const { seconds, sent, lost, forbidden, passed } = await flows.stop()
     t.diagnostic(
-      `${seconds.toFixed(0)} s: queries ${udp.sent}, lost ${udp.sent - udp.answered - udp.refused}, refused ${udp.refused}, asked again ${udp.retried}; over TCP ${tcp.sent}, lost ${tcp.sent - tcp.answered}; allowed datagrams ${sent}, lost ${lost}; denied ${forbidden}, passed ${passed}; lists: ${await lists()}`,
+      `${seconds.toFixed(0)} s: queries ${udp.sent}, lost ${udp.sent - udp.answered - udp.refused}, refused ${udp.refused}, asked again ${udp.retried}; over TCP ${tcp.sent}, lost ${tcp.sent - tcp.answered - tcp.refused}, refused ${tcp.refused}, asked again ${tcp.retried} (at most ${tcp.mostRetries} times) after connections that were not opened ${tcp.unopened}, closed ${tcp.ended}, silent ${tcp.silent}; allowed datagrams ${sent}, lost ${lost}; denied ${forbidden}, passed ${passed}; lists: ${await lists()}`,
     )
     assert.ok(sent > 0 && forbidden > 0)
     assert.deepEqual([lost, passed], [0, 0])
     assert.deepEqual(await endpointRows(), endpoints)
-    // A daemon that stops refuses what it still has to answer.
-    const refused = retryMs === undefined ? 0 : udp.refused
-    assert.equal(udp.answered + refused, udp.sent)
-    if (retryMs === undefined) assert.equal(tcp.answered, tcp.sent)
-    return udp
+    for (const { answered, refused, sent: asked } of [udp, tcp]) {
+      // A daemon that stops refuses what it still has to answer.
+      assert.equal(answered + (retryMs === undefined ? 0 : refused), asked)
+    }
+    return [udp, tcp]
   }
 
   it('loses nothing when both servers are killed and start again', async (t) => {
@@ -198,11 +198,12 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
     assert.ok((await expired()) > before, 'a compaction forces lists')
   })
 
+  // Nothing listens while no daemon runs, and a connection ends with its process. A client that asks again is answered by the next daemon.
   it('loses nothing when the daemon starts without the servers', async (t) => {
     await cluster.kill('apiserver')
     await cluster.kill('etcd')
     try {
-      const { retried } = await underLoad(
+      const [udp, tcp] = await underLoad(
         t,
         async () => {
           for (let i = 0; i < KILLS; i++) {
@@ -212,7 +213,9 @@ void describe('a node under load whose cluster fails', { skip, timeout: 900_000 
         },
         RETRY_MS,
       )
-      assert.ok(retried > 0, 'queries found no daemon')
+      assert.ok(udp.retried > 0 && tcp.retried > 0, 'queries found no daemon')
+      // Every connection that brought no answer was refused or closed. None was open and silent, also across the next start.
+      assert.equal(tcp.silent, 0)
     } finally {
       await cluster.again('etcd')
       await cluster.again('apiserver')

@@ -1,5 +1,5 @@
-// Clients that ask at a steady rate until `stop`, each from one UDP port and each query once; TCP connections that stay open or carry one
-// query each; and the name server behind namegate.
+// Clients that ask at a steady rate until `stop`, each from one UDP port; TCP connections that stay open or carry one query each; and the
+// name server behind namegate. A query is asked once, or again after `retryMs`.
 
 import { compiled } from './compiled.ts'
 import { objectIn } from '../nodes/command.ts'
@@ -22,7 +22,7 @@ export interface LoadOptions {
   readonly tcpRate: number
   /** Whether connections stay open; otherwise each carries one query. */
   readonly keepsConnections: boolean
-  /** UDP clients ask again after this time without an answer; default: never. */
+  /** Clients ask again after this time without an answer; default: never. Over TCP only without `keepsConnections`. */
   readonly retryMs?: number
 }
 
@@ -34,6 +34,11 @@ export interface LoadCount {
   readonly refused: number
   /** Connections that were closed with an answer outstanding. */
   readonly closed: number
+  /** Only over TCP with `retryMs`: connections that were refused or did not open, that were closed with the query outstanding, and that
+   *  brought no answer within `retryMs`. */
+  readonly unopened: number
+  readonly ended: number
+  readonly silent: number
   readonly slowestMs: number
   /** Queries that were asked again, and the highest number of repeats of one query. */
   readonly retried: number
@@ -69,7 +74,7 @@ export class SteadyLoad {
     this.#tcp = [
       keepsConnections
         ? host.start(this.#programs.tcp, kept)
-        : host.start(this.#programs.connections, args),
+        : host.start(this.#programs.connections, [...args, ...retry]),
     ]
   }
 
@@ -97,6 +102,9 @@ async function count(clients: readonly LabProcess[]): Promise<LoadCount> {
     answered: sum('noerror'),
     refused: sum('other') + sum('servfail'),
     closed: sum('closed'),
+    unopened: sum('unopened'),
+    ended: sum('ended'),
+    silent: sum('silent'),
     slowestMs: Math.max(...all('max')) / 1000,
     retried: sum('retried'),
     mostRetries: Math.max(...all('mostRetries')),
