@@ -10,11 +10,25 @@ import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const WHY = 'the pods are far away'
 
-function clusterOf(reason: string, except: readonly string[] = []): ClusterView {
+const PEERS: ClusterView['collections'][number] = {
+  kind: 'Peer',
+  state: 'watching',
+  reason: '',
+  objects: 1,
+  faulty: 0,
+  held: 0,
+  age: 0,
+}
+
+function clusterOf(
+  reason: string,
+  except: readonly string[] = [],
+  collections: ClusterView['collections'] = [],
+): ClusterView {
   return {
     server: 'https://192.0.2.1',
     version: 'v1.36.4',
-    collections: [],
+    collections,
     leftOut: new Map(),
     unknownPods: { reason, except },
     warnings: [],
@@ -108,3 +122,31 @@ test('statusView names no policy when the pods are known, or without a cluster',
     assert.deepEqual(statusView(mkAdmin(node, { cluster }).state).warnings, [])
   }
 })
+
+const PORT = 'toPorts: [{ ports: [{ port: web, protocol: TCP }] }]'
+const BY_NAME: readonly (readonly [why: string, rules: string, warning: string])[] = [
+  ['labels of pods', `egress: [{ ${DB}, ${PORT} }]`, 'allow'],
+  ['denied labels of pods', `egressDeny: [{ ${DB}, ${PORT} }]`, 'deny'],
+  ['any peer', `egressDeny: [{ ${PORT} }]`, 'deny'],
+  ['all has the pods', `egress: [{ toEntities: [all], ${PORT} }]`, 'allow'],
+  ['the cluster has the pods', `egress: [{ toEntities: [cluster], ${PORT} }]`, 'allow'],
+  ['an address is no pod', `egress: [{ toCIDR: [10.0.0.0/8], ${PORT} }]`, ''],
+  ['the world has no pod', `egress: [{ toEntities: [world], ${PORT} }]`, ''],
+  ['a number needs no name', `egress: [{ ${DB}, toPorts: [{ ${DNS_PORT} }] }]`, ''],
+]
+for (const [why, rules, action] of BY_NAME) {
+  test(`statusView names policies with port names for pods of other nodes: ${why}`, () => {
+    const node = nodeWith(rules)
+    const found = (collections: ClusterView['collections']): readonly string[] =>
+      statusView(mkAdmin(node, { cluster: clusterOf('', [], collections) }).state).warnings.filter(
+        (each) => each.includes('port names'),
+      )
+    const why = 'this node does not know the port names of pods of other nodes'
+    const rest = 'policy-0 use the numbers that the names have on this node'
+    assert.deepEqual(
+      found([PEERS]),
+      action === '' ? [] : [`${why}: ${action} rules of ${rest}`],
+    )
+    assert.deepEqual(found([]), [], 'without peers, no such pod is known')
+  })
+}
