@@ -141,12 +141,9 @@ for (const [why, rules, action] of BY_NAME) {
       statusView(mkAdmin(node, { cluster: clusterOf('', [], collections) }).state).warnings.filter(
         (each) => each.includes('port names'),
       )
-    const why = 'this node does not know the port names of pods of other nodes'
-    const rest = 'policy-0 use the numbers that the names have on this node'
-    assert.deepEqual(
-      found([PEERS]),
-      action === '' ? [] : [`${why}: ${action} rules of ${rest}`],
-    )
+    const start = 'this node does not know the port names of pods of other nodes'
+    const end = 'rules of policy-0 use the numbers that the names have here'
+    assert.deepEqual(found([PEERS]), action === '' ? [] : [`${start}: ${action} ${end}`])
     assert.deepEqual(found([]), [], 'without peers, no such pod is known')
   })
 }

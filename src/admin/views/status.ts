@@ -9,6 +9,7 @@ import { isEnforcing, unfencedReason } from './endpoints.ts'
 import { idlePolicies } from './policies.ts'
 import { formatTime, someOf } from './rows.ts'
 import { policiesOfUnknownPods, unknownPodWarnings } from './unknown-pods.ts'
+import { unknownPortWarnings } from './unknown-ports.ts'
 
 export function statusView(state: AdminState): StatusShape {
   const { core, policies, transition } = state
@@ -110,6 +111,7 @@ function warningsOf(state: AdminState): readonly string[] {
     ...lost,
     ...(state.cluster?.warnings ?? []),
     ...unknownPodWarnings(state),
+    ...unknownPortWarnings(state),
     ...openWarning(state),
     ...stuckWarning(state),
     ...kept,

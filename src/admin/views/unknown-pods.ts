@@ -51,7 +51,7 @@ function actionsOnPods({ rules }: Policy, except: readonly string[]): ReadonlySe
     (rule) =>
       rule.peers.kind === 'selectors' &&
       !opensNothing(rule) &&
-      rule.peers.selectors.some((peer) => canBeUnknown(peer, except)),
+      rule.peers.selectors.some((peer) => canSelectPods(peer, except)),
   )
   return new Set(selecting.map(({ action }) => action))
 }
@@ -61,7 +61,8 @@ function opensNothing({ action, toPorts }: Rule): boolean {
   return action === 'allow' && toPorts?.every(({ dns }) => dns !== undefined) === true
 }
 
-function canBeUnknown(peer: PeerSelector, except: readonly string[]): boolean {
+/** True if a peer can select pods, except those of these namespaces only. */
+export function canSelectPods(peer: PeerSelector, except: readonly string[]): boolean {
   if (peer.kind === 'entity') return peer.entity === 'cluster'
   return peer.kind === 'endpoints' && fitsPods(peer.selector) && !isWithin(peer.selector, except)
 }
