@@ -54,7 +54,9 @@ export class ApiModel {
   compacted = 0
   /** What the cache of the server has. Lists that accept any version get the state of this revision. */
   lag = 0
-  /** `list pods`, `create events`: rights that are missing. */
+  /** True while the server has started, and does not know all its definitions and rules yet. */
+  isStarting = false
+  /** `list pods`, `create events`, `get /readyz`: rights that are missing. */
   readonly denied = new Set<string>()
   readonly watchers = new Set<Watcher>()
   /** Resources whose definition exists. */

@@ -37,6 +37,7 @@ export class ApiRequests {
   /** `path` has the query. An administrator has all rights. */
   answer(path: string, isAdministrator = false): Reply {
     const url = new URL(path, 'https://api.test')
+    if (url.pathname === '/readyz') return this.#ready(isAdministrator)
     const place = placeOf(url.pathname)
     if (place === undefined) {
       const found = this.#model.discover(url.pathname)
@@ -53,6 +54,13 @@ export class ApiRequests {
     const matches = matcherOf(place.namespace, url.searchParams.get('fieldSelector'))
     const request = { resource, matches, parameters: url.searchParams }
     return isWatch ? this.#watch(request) : this.#list(request)
+  }
+
+  #ready(isAdministrator: boolean): Reply {
+    if (!isAdministrator && this.#model.denied.has('get /readyz')) {
+      return refuse(status.forbidden('get', '/readyz', ''))
+    }
+    return { kind: 'body', code: this.#model.isStarting ? 500 : 200, body: 'readyz' }
   }
 
   #object({ resource, namespace }: Place, name: string): Reply {
