@@ -39,8 +39,7 @@ export class Backoff {
 }
 
 /**
- * SlowLooks gives the wait before a look for a missing kind or right. It grows from one second to a minute. A server of Kubernetes 1.20 that
- * starts does not know its definitions for a moment, and its discovery document does not have them either.
+ * SlowLooks gives the wait before a look for a missing kind or right. It grows from one second to a minute.
  */
 export class SlowLooks {
   #bound = WAIT_MS

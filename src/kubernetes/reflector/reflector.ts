@@ -4,11 +4,11 @@
 
 import type { ApiAnswer, ApiLoss, ApiPort, ApiStreamEnd } from '../connection/api-port.ts'
 import { describeStatus, type ApiStatus } from '../connection/api-status.ts'
-import { Backoff, randomPart, SlowLooks } from './backoff.ts'
+import { Backoff, randomPart } from './backoff.ts'
 import type { CollectionState } from './collection-events.ts'
-import { findMissing } from './discovery.ts'
 import { Initial } from './initial.ts'
 import { KnownVersion } from './known-version.ts'
+import { MissingLook } from './missing-look.ts'
 import { outcomeOf, outcomeOfEnd, outcomeOfEvent, type Doing, type Outcome } from './outcome.ts'
 import type { KubernetesObject } from './objects.ts'
 import { PagedList, type ListEnd } from './paged-list.ts'
@@ -31,7 +31,7 @@ export class Reflector {
   readonly #options: ReflectorOptions
   readonly #api: ApiPort
   readonly #backoff: Backoff
-  readonly #slowLooks = new SlowLooks()
+  readonly #missing: MissingLook
   readonly #known = new KnownVersion(this.counts)
   readonly #work: Work
   #state: CollectionState = 'listing'
@@ -51,6 +51,7 @@ export class Reflector {
     this.#api = countRequests(options.api, countIn(this.counts.requests))
     this.#backoff = new Backoff(options.random)
     this.#work = new Work(options.clock)
+    this.#missing = new MissingLook({ ...options, api: this.#api })
   }
 
   start(): void {
@@ -139,7 +140,7 @@ export class Reflector {
   }
 
   #watching(): void {
-    this.#slowLooks.reset()
+    this.#missing.isThere()
     this.#work.allow(SILENT_MS)
     this.#enter('watching', '')
   }
@@ -257,13 +258,13 @@ export class Reflector {
   #look(status: ApiStatus): void {
     const verb = this.#doing === 'pages' ? 'list' : 'watch'
     this.#rest()
-    const { target, random } = this.#options
-    const request = findMissing(this.#api, target, status, verb, (missing) => {
-      if (missing === undefined) return this.#failed(describeStatus(status))
+    const request = this.#missing.begin(status, verb, this.#state, (found) => {
+      if (found.kind === 'again') return this.#go()
+      if (found.kind === 'unknown') return this.#failed(found.reason)
       // The objects of a new definition have nothing to do with those of the old one.
-      if (missing.state === 'absent') this.#due = 'appeared'
-      this.#enter(missing.state, missing.reason)
-      this.#work.wait(this.#slowLooks.next(random), () => this.#go())
+      if (found.state === 'absent') this.#due = 'appeared'
+      this.#enter(found.state, found.reason)
+      this.#work.wait(found.waitMs, () => this.#go())
     })
     this.#work.open(request, PAGE_MS, () => this.#failed(describeStatus(status)))
   }
@@ -279,6 +280,7 @@ export class Reflector {
   /** Waits, and then does what is due. */
   #failed(reason: string, retryAfterMs?: number): void {
     this.#rest()
+    this.#missing.forget()
     if (this.#due !== undefined) this.#due = 'retry'
     this.#enter('away', reason)
     this.#work.wait(this.#backoff.next(retryAfterMs), () => this.#go())

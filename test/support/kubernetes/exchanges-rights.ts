@@ -46,6 +46,14 @@ export const RIGHTS: readonly ConformanceExchange[] = [
     expected: [403, 403, true, true],
   },
   {
+    name: 'without rights the server says if it is ready',
+    reason: 'a server that starts refuses kinds and rights that it has',
+    async run({ node, stranger }) {
+      return [codeOf(await get(node, '/readyz')), codeOf(await get(stranger, '/readyz'))]
+    },
+    expected: [200, 401],
+  },
+  {
     name: 'a missing kind without rights is 403 too, and discovery does not have it',
     reason: 'only discovery tells',
     async run({ node }) {

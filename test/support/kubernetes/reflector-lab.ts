@@ -161,6 +161,15 @@ export class ReflectorLab {
       case 'lag':
         this.model.lag = Number(first)
         return
+      case 'starting':
+        this.model.isStarting = true
+        return
+      case 'ready':
+        this.model.isStarting = false
+        return
+      case 'hide':
+        this.model.denied.add('get /readyz')
+        return
       case 'deny':
         this.model.denied.add(`${first} ${resource}`)
         return
@@ -230,6 +239,7 @@ function describePath(path: string): string {
   const url = new URL(path, 'https://api.test')
   const parameter = (name: string): string | null => url.searchParams.get(name)
   const version = parameter('resourceVersion')
+  if (url.pathname === '/readyz') return 'ready?'
   if (parameter('sendInitialEvents') !== null) return 'watch-list'
   if (parameter('watch') !== null) return `watch from ${version}`
   if (parameter('continue') !== null) return 'page'
