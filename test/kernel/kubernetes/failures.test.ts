@@ -1,7 +1,10 @@
 // What a node does when the cluster fails it: a CRD is deleted, the API server comes back with less, a right is revoked. What is in force
-// stays in force, and status says what is wrong.
+// stays in force, and status says what is wrong. NAMEGATE_RIGHTS=each revokes each right by itself, also those to pods of other nodes and to
+// write Events. This takes 150 s longer.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { canUseControlPlane, ControlPlane } from '../../support/labs/control-plane.ts'
@@ -17,7 +20,25 @@ const CRD =
   '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ciliumnetworkpolicies.cilium.io'
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const ROLE = `${RBAC}/clusterroles`
+const CLUSTERWIDE = '/apis/cilium.io/v2/ciliumclusterwidenetworkpolicies/faulty'
 const LIMIT_MS = 90_000
+const IS_EACH = process.env['NAMEGATE_RIGHTS'] === 'each'
+/** More keys of the configuration. */
+const MORE_KEYS = IS_EACH ? ', peers: watch, events: { enabled: true, lease: 10s }' : ''
+const EVENT_RIGHTS = 'deploy/kubernetes/components/events/rights.yaml'
+/** The rights of the component `events`: where they are, what of them is revoked, and which verb the next request needs. */
+const EVENT_RULES = [
+  {
+    resource: 'leases',
+    role: `${RBAC}/namespaces/namegate/roles/namegate-events`,
+    rule: /^a right is missing: add verb (get|patch) for resource leases .* in namespace namegate$/,
+  },
+  {
+    resource: 'events',
+    role: `${ROLE}/namegate-events`,
+    rule: /^a right is missing: add verb (create|patch) for resource events .* in a ClusterRole$/,
+  },
+]
 
 const RULES = [
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
@@ -68,6 +89,7 @@ void describe(
           egress: [{ to: [{ ipBlock: { cidr: `${WEB}/32` } }] }],
         },
       })
+      if (IS_EACH) await prepareEvents()
       const { address4, address6, interface: link } = lab.pods[0]!
       const addresses = [address4, address6]
       await cluster.addPod({
@@ -80,7 +102,7 @@ void describe(
       namegate = new Namegate(lab, {
         policies: {},
         endpoints: [],
-        config: `kubernetes: { kubeconfig: '${cluster.nodeKubeconfig()}', node: ${NODE}, spread: 1s }`,
+        config: `kubernetes: { kubeconfig: '${cluster.nodeKubeconfig()}', node: ${NODE}, spread: 1s ${MORE_KEYS} }`,
       })
       await namegate.start({ attached: [link] })
     })
@@ -89,6 +111,17 @@ void describe(
       await cluster?.close()
       await lab.close()
     })
+
+    async function prepareEvents(): Promise<void> {
+      await cluster.request('POST', '/api/v1/namespaces', { metadata: { name: 'namegate' } })
+      await cluster.apply(readFileSync(EVENT_RIGHTS, 'utf8'))
+      await cluster.request('POST', dirname(CLUSTERWIDE), {
+        apiVersion: 'cilium.io/v2',
+        kind: 'CiliumClusterwideNetworkPolicy',
+        metadata: { name: 'faulty' },
+        spec: faultySpec(0),
+      })
+    }
 
     function policy(name: string) {
       return {
@@ -117,6 +150,21 @@ void describe(
         return (await lab.pods[0]!.host.run('curl', args)).stdout
       }
       assert.deepEqual([await get(WEB), await get(OTHER)], ['200', '000'])
+    }
+
+    /** Waits until the Events have the state. */
+    async function untilEvents(state: string): Promise<string> {
+      const deadline = performance.now() + LIMIT_MS
+      for (;;) {
+        const { kubernetes } = await namegate.status()
+        const { events } = kubernetes as { events: { state: string; reason: string } }
+        if (events.state === state) return events.reason
+        assert.ok(
+          performance.now() < deadline,
+          `expected ${state}, found ${JSON.stringify(events)}`,
+        )
+        await sleep(100)
+      }
     }
 
     async function collections(): Promise<readonly Collection[]> {
@@ -161,7 +209,7 @@ void describe(
         // An open watch continues after a right is revoked, so the server has to end it.
         await cluster.kill('apiserver')
         await cluster.again('apiserver')
-        const kinds = resources.map((each) => KINDS[each] ?? '')
+        const kinds = resources.flatMap((each) => KINDS[each] ?? [])
         for (const kind of kinds.filter((each) => each !== 'CiliumNetworkPolicy')) {
           const { reason } = await until(kind, 'forbidden')
           assert.match(reason, /a right is missing: add verb (list|watch) for resource/)
@@ -169,20 +217,49 @@ void describe(
         await until('Pod', resources.includes('pods') ? 'forbidden' : 'watching')
         await assertEnforced()
         await cluster.retry('PATCH', `${ROLE}/namegate`, { rules: RULES })
+        for (const kind of IS_EACH ? kinds.filter((each) => each !== 'CiliumNetworkPolicy') : []) {
+          await until(kind, 'watching')
+        }
+      })
+    }
+
+    for (const [i, { resource, role, rule }] of (IS_EACH ? EVENT_RULES : []).entries()) {
+      it(`reports that the right to ${resource} was revoked, and goes on`, async () => {
+        await untilEvents('writing')
+        const { rules } = (await cluster.retry('GET', role)) as { rules: unknown }
+        await cluster.retry('PATCH', role, { rules: [] })
+        // A changed fault makes an Event due.
+        await cluster.retry('PATCH', CLUSTERWIDE, { spec: faultySpec(i + 1) })
+        assert.match(await untilEvents('forbidden'), rule)
+        const { stdout } = await namegate.run('status')
+        assert.match(stdout, /Events about policies: a right is missing: add verb/)
+        for (const { kind, state } of await collections()) {
+          assert.match(state, /^(watching|absent)$/, kind)
+        }
+        await assertEnforced()
+        await cluster.retry('PATCH', role, { rules })
+        await untilEvents('writing')
       })
     }
   },
 )
 
-/** Which rules are revoked together: all but the right to pods, or with NAMEGATE_RIGHTS=each one after the other. */
+/** Which rules are revoked together: all but the right to pods, or each by itself. */
 function revocations(): readonly (typeof RULES)[] {
-  return process.env['NAMEGATE_RIGHTS'] === 'each' ? RULES.map((rule) => [rule]) : [RULES.slice(1)]
+  return IS_EACH ? RULES.map((rule) => [rule]) : [RULES.slice(1)]
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  pods: 'Pod',
-  namespaces: 'Namespace',
-  networkpolicies: 'NetworkPolicy',
-  ciliumnetworkpolicies: 'CiliumNetworkPolicy',
-  ciliumclusterwidenetworkpolicies: 'CiliumClusterwideNetworkPolicy',
+/** A policy with a fault in the rule at this place: names and prefixes can not stand in one rule. */
+function faultySpec(place: number) {
+  const good = { toCIDR: [`${WEB}/32`] }
+  const faulty = { ...good, toFQDNs: [{ matchName: 'www.example.com' }] }
+  return { endpointSelector: {}, egress: [...Array.from({ length: place }, () => good), faulty] }
+}
+
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  pods: IS_EACH ? ['Pod', 'Peer'] : ['Pod'],
+  namespaces: ['Namespace'],
+  networkpolicies: ['NetworkPolicy'],
+  ciliumnetworkpolicies: ['CiliumNetworkPolicy'],
+  ciliumclusterwidenetworkpolicies: ['CiliumClusterwideNetworkPolicy'],
 }
