@@ -2,6 +2,8 @@
 // right that it has, its container works with what the manifest gives it, and the overlay `remove` leaves nothing behind.
 
 import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
@@ -37,8 +39,9 @@ const LIMIT_MS = 90_000
 const OVERLAYS = [
   ['audit-first', 'pod-monitor'],
   ['nodelocaldns', 'pod-monitor'],
-  ['remove', undefined],
+  ['remove', 'cni-remove'],
   ['sidecar', undefined],
+  ['tproxy-ebpf', 'cni'],
   ['tproxy-ebpf', 'pod-monitor'],
 ] as const
 
@@ -176,7 +179,7 @@ void describe('deploy/kubernetes', { skip }, () => {
   const rules = () => objectOf(overlay('tproxy-ebpf'), 'ClusterRole', role).rules
 
   for (const [name, component] of OVERLAYS) {
-    it(`is accepted by the API server: overlay ${name}`, async () => {
+    it(`is accepted by the API server: overlay ${name} with ${component ?? 'no component'}`, async () => {
       const applied = await cluster.apply(withoutNewFields(overlayText(name, component)))
       assert.ok(applied.length >= 2, applied.join('\n'))
     })
@@ -273,5 +276,20 @@ void describe('deploy/kubernetes', { skip }, () => {
     for (const { code, stderr } of await pod.initialize(overlay('remove'))) {
       assert.equal(code, 0, stderr)
     }
+  })
+
+  it('installs and removes the CNI plugin, with the components', async () => {
+    const [conf, bin] = [join(pod.folder, 'cni-conf'), join(pod.folder, 'cni-bin')]
+    const network = { cniVersion: '1.0.0', name: 'test', plugins: [{ type: 'ptp' }] }
+    writeFileSync(join(conf, '10-test.conflist'), JSON.stringify(network))
+    const files = () => [readdirSync(conf).toSorted(), readdirSync(bin)]
+    for (const { code, stderr } of await pod.initialize(overlay('tproxy-ebpf', 'cni'))) {
+      assert.equal(code, 0, stderr)
+    }
+    assert.deepEqual(files(), [['0-namegate.conflist', '10-test.conflist'], ['namegate-cni']])
+    for (const { code, stderr } of await pod.initialize(overlay('remove', 'cni-remove'))) {
+      assert.equal(code, 0, stderr)
+    }
+    assert.deepEqual(files(), [['10-test.conflist'], []])
   })
 })

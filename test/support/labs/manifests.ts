@@ -34,8 +34,8 @@ export function overlayText(overlay: string, component?: string): string {
   }
 }
 
-export function overlay(name: string): readonly Manifest[] {
-  return parseAllDocuments(overlayText(name)).map((document) => {
+export function overlay(name: string, component?: string): readonly Manifest[] {
+  return parseAllDocuments(overlayText(name, component)).map((document) => {
     const value: unknown = document.toJS()
     return { kind: z.object({ kind: z.string() }).parse(value).kind, value }
   })

@@ -16,6 +16,18 @@ import { objectOf, type Manifest } from './manifests.ts'
 const PROGRAM = resolve('bin/namegate')
 const ACCOUNT = '/run/secrets/kubernetes.io/serviceaccount'
 
+const MOUNTS = [
+  ['config', '/etc/namegate'],
+  ['state', '/var/lib/namegate'],
+  ['run', '/run/namegate'],
+  ['bpf', '/sys/fs/bpf'],
+]
+const CNI_MOUNTS = [
+  ['cni-conf', '/etc/cni/net.d'],
+  ['cni-bin', '/opt/cni/bin'],
+]
+const FOLDERS = ['etc/namegate', 'etc/cni/net.d', 'run', 'state', 'account', 'cni-conf', 'cni-bin']
+
 const container = z.object({
   name: z.string(),
   command: z.array(z.string()).default([PROGRAM]),
@@ -30,7 +42,10 @@ const container = z.object({
     runAsUser: z.literal(0),
     allowPrivilegeEscalation: z.literal(false),
     readOnlyRootFilesystem: z.literal(true),
-    capabilities: z.object({ drop: z.tuple([z.literal('ALL')]), add: z.array(z.string()) }),
+    capabilities: z.object({
+      drop: z.tuple([z.literal('ALL')]),
+      add: z.array(z.string()).default([]),
+    }),
   }),
   volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })),
 })
@@ -63,7 +78,7 @@ export class NodePod {
   constructor(options: NodePodOptions) {
     this.#options = options
     const { cluster, nameServer } = options
-    for (const name of ['etc/namegate', 'run', 'state', 'account']) {
+    for (const name of FOLDERS) {
       mkdirSync(join(this.folder, name), { recursive: true })
     }
     mkdirSync(this.#bpffs)
@@ -104,15 +119,9 @@ export class NodePod {
     manifests: readonly Manifest[],
     { command, args, env, securityContext, volumeMounts }: z.infer<typeof container>,
   ): readonly [string, readonly string[]] {
-    assert.deepEqual(
-      volumeMounts.map(({ name, mountPath }) => [name, mountPath]),
-      [
-        ['config', '/etc/namegate'],
-        ['state', '/var/lib/namegate'],
-        ['run', '/run/namegate'],
-        ['bpf', '/sys/fs/bpf'],
-      ],
-    )
+    const mounted = volumeMounts.map(({ name, mountPath }) => [name, mountPath])
+    const isCni = args[0] === 'cni'
+    assert.deepEqual(mounted, isCni ? CNI_MOUNTS : MOUNTS)
     for (const [name, text] of Object.entries(objectOf(manifests, 'ConfigMap', configMap).data)) {
       writeFileSync(join(this.folder, 'etc/namegate', name), text)
     }
@@ -126,8 +135,23 @@ export class NodePod {
         ...Object.fromEntries(env.map(({ name }) => [name, nodeName])),
       },
       capabilities: securityContext.capabilities.add,
-      mounts: this.#mounts(),
+      mounts: isCni ? this.#cniMounts() : this.#mounts(),
     })
+  }
+
+  #cniMounts(): string {
+    const { folder } = this
+    return [
+      'set -e',
+      'mount --make-rprivate /',
+      `mount --bind '${folder}/etc' /etc`,
+      'mount -o remount,bind,ro /etc',
+      `mount --bind '${folder}/cni-conf' /etc/cni/net.d`,
+      'mount -t tmpfs tmpfs /opt',
+      'mkdir -p /opt/cni/bin',
+      `mount --bind '${folder}/cni-bin' /opt/cni/bin`,
+      'mount -o remount,bind,ro /',
+    ].join('\n')
   }
 
   #mounts(): string {
