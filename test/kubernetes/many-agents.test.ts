@@ -1,6 +1,7 @@
 // Many nodes that lose the API server at one moment, and come back after their versions were compacted: every collection of every node is
 // listed again. Prints how many requests the server answers in each second. NAMEGATE_AGENTS=1000 is the size of a large cluster; the outage
 // then takes as long as it takes until the waits between attempts have grown to their bound. Runs with NAMEGATE_AGENTS=20 at least.
+// NAMEGATE_AGENTS_SERVER=fake measures with the fake server, which answers faster than the real one on a small machine.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -9,21 +10,24 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LabProcess } from '../support/labs/lab-process.ts'
 import { programArgs } from '../support/labs/program.ts'
-import { NO_TESTBED, startTestbed, type Testbed } from '../support/kubernetes/testbed.ts'
+import { NO_OPENSSL } from '../support/kubernetes/certificates.ts'
+import type { Cluster } from '../support/kubernetes/cluster.ts'
+import { NO_TESTBED, startTestbed } from '../support/kubernetes/testbed.ts'
 
 const AGENTS = Number(process.env['NAMEGATE_AGENTS'] ?? 20)
 const IS_LONG = AGENTS > 100
+const IS_FAKE = process.env['NAMEGATE_AGENTS_SERVER'] === 'fake'
 const skip =
-  NO_TESTBED ||
+  (IS_FAKE ? NO_OPENSSL : NO_TESTBED) ||
   (process.env['NAMEGATE_AGENTS'] === undefined && 'takes a minute: set NAMEGATE_AGENTS=20')
 const PROCESSES = IS_LONG ? 4 : 2
 const OUTAGE_MS = IS_LONG ? 45_000 : 1000
-// A starting server does not know its CRDs for a moment, which then are looked for again after up to a minute.
-const NAMES = IS_LONG ? 'pods,network-policies,cilium-policies' : 'pods,network-policies'
+const NAMES = 'pods,network-policies,cilium-policies'
 const SPREADS_S = IS_LONG ? [0, 60] : [1]
 const [POLICIES, PODS] = [100, 100]
 const LIMIT_MS = IS_LONG ? 600_000 : 60_000
 const PROGRAM = fileURLToPath(new URL('../support/kubernetes/agents.ts', import.meta.url))
+const FAKE_SERVER = fileURLToPath(new URL('../support/kubernetes/fake-server.ts', import.meta.url))
 const TICKS_PER_SECOND = 100
 const PAGE = 4096
 
@@ -50,34 +54,78 @@ function linesOf(processes: readonly LabProcess[], word: string): readonly (read
     .map((line) => line.split(' ').slice(1).map(Number))
 }
 
-void describe('many nodes on the real API server', { skip, timeout: 1_800_000 }, () => {
-  let testbed: Testbed
+/** The server that the agents follow. */
+interface Server {
+  readonly origin: string
+  readonly pid: number
+  /** Breaks all connections, as a crash does, and makes every known version too old. */
+  fail(): Promise<void>
+  /** Serves again. */
+  again(): void
+  stop(): Promise<void>
+}
+
+async function fakeServer(): Promise<Server> {
+  const args = programArgs(FAKE_SERVER, String(POLICIES), String(PODS))
+  const server = new LabProcess(process.execPath, args)
+  const [, origin = ''] = await server.untilOutput(/^ready (\S+)$/m)
+  return {
+    origin,
+    pid: server.pid,
+    fail: async () => await Promise.resolve(server.kill('SIGHUP')),
+    again: () => server.kill('SIGUSR2'),
+    stop: async () => await server.stop(),
+  }
+}
+
+async function realServer(): Promise<Server> {
+  const testbed = await startTestbed()
+  if (typeof testbed === 'string') throw new Error(testbed)
+  const [cluster] = testbed.clusters
+  assert.ok(cluster)
+  await fill(cluster)
+  return {
+    origin: cluster.access('admintoken').origin,
+    get pid() {
+      return testbed.pid
+    },
+    async fail() {
+      testbed.kill()
+      await cluster.compact()
+    },
+    again: () => testbed.again(),
+    stop: async () => await testbed.stop(),
+  }
+}
+
+async function fill(cluster: Cluster): Promise<void> {
+  const shop = '/namespaces/shop'
+  await cluster.write('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })
+  const spec = { endpointSelector: {}, egress: [{ toFQDNs: [{ matchName: 'www.example.com' }] }] }
+  for (let i = 0; i < POLICIES; i++) {
+    const body = { apiVersion: 'cilium.io/v2', kind: 'CiliumNetworkPolicy', spec }
+    const metadata = { name: `p${i}` }
+    const path = `/apis/cilium.io/v2${shop}/ciliumnetworkpolicies`
+    assert.equal(await cluster.write('POST', path, { ...body, metadata }), 201)
+  }
+  for (let i = 0; i < PODS; i++) {
+    const podSpec = { nodeName: `node-${i}`, containers: [{ name: 'a', image: 'a' }] }
+    const body = { metadata: { name: `p${i}` }, spec: podSpec }
+    assert.equal(await cluster.write('POST', `/api/v1${shop}/pods`, body), 201)
+  }
+}
+
+const TITLE = `many nodes on ${IS_FAKE ? 'a fast server' : 'the real API server'}`
+void describe(TITLE, { skip, timeout: 1_800_000 }, () => {
+  let server: Server
   let agents: readonly LabProcess[] = []
 
   before(async () => {
-    const started = await startTestbed()
-    if (typeof started === 'string') throw new Error(started)
-    testbed = started
-    const [cluster] = testbed.clusters
-    assert.ok(cluster)
-    const shop = '/namespaces/shop'
-    await cluster.write('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } })
-    const spec = { endpointSelector: {}, egress: [{ toFQDNs: [{ matchName: 'www.example.com' }] }] }
-    for (let i = 0; i < POLICIES; i++) {
-      const body = { apiVersion: 'cilium.io/v2', kind: 'CiliumNetworkPolicy', spec }
-      const metadata = { name: `p${i}` }
-      const path = `/apis/cilium.io/v2${shop}/ciliumnetworkpolicies`
-      assert.equal(await cluster.write('POST', path, { ...body, metadata }), 201)
-    }
-    for (let i = 0; i < PODS; i++) {
-      const podSpec = { nodeName: `node-${i}`, containers: [{ name: 'a', image: 'a' }] }
-      const body = { metadata: { name: `p${i}` }, spec: podSpec }
-      assert.equal(await cluster.write('POST', `/api/v1${shop}/pods`, body), 201)
-    }
+    server = await (IS_FAKE ? fakeServer() : realServer())
   })
   after(async () => {
     await Promise.all(agents.map(async (each) => await each.stop()))
-    await testbed?.stop()
+    await server?.stop()
   })
 
   /** Waits until every agent has listed everything so often. Returns when the last one had. */
@@ -92,26 +140,24 @@ void describe('many nodes on the real API server', { skip, timeout: 1_800_000 },
 
   for (const spread of SPREADS_S) {
     it(`all come back within spread ${spread} s and the time of their lists`, async (t) => {
-      const { origin } = testbed.clusters[0]!.access('admintoken')
       const share = AGENTS / PROCESSES
       agents = Array.from({ length: PROCESSES }, (_, i) => {
-        const args = [origin, i * share, share, spread * 1000, NAMES].map(String)
+        const args = [server.origin, i * share, share, spread * 1000, NAMES].map(String)
         return new LabProcess(process.execPath, [...programArgs(PROGRAM, ...args)])
       })
       await untilListed(1)
-      testbed.kill()
-      await testbed.clusters[0]!.compact()
+      await server.fail()
       await sleep(OUTAGE_MS)
       const began = Date.now()
-      testbed.again()
-      const before = useOf(testbed.pid)
+      server.again()
+      const before = useOf(server.pid)
       let residentMb = 0
       const watching = setInterval(() => {
-        residentMb = Math.max(residentMb, useOf(testbed.pid).residentMb)
+        residentMb = Math.max(residentMb, useOf(server.pid).residentMb)
       }, 500)
       const last = await untilListed(2).finally(() => clearInterval(watching))
       await sleep(2000)
-      const cpu = useOf(testbed.pid).cpuSeconds - before.cpuSeconds
+      const cpu = useOf(server.pid).cpuSeconds - before.cpuSeconds
       await Promise.all(agents.map(async (each) => await each.stop()))
       const bySecond = new Map<number, number>()
       let [refused, lost] = [0, 0]
