@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { RandomPool } from '../../src/core/random.ts'
 import { PAUSE_MS, REPEAT_MS } from '../../src/kubernetes/events/policy-events.ts'
 import type { Fault } from '../support/kubernetes/memory-api.ts'
 import { status } from '../support/kubernetes/api-statuses.ts'
@@ -54,7 +55,12 @@ test('PolicyEvents names what is in force, and the node', () => {
     'Warning PolicyFault x1: bad; nothing of the policy is in force on node-a (node-a)',
   )
   assert.match(long, /^Warning PolicyFault x1: x+\.\.\.; the last good version stays in force/)
-  assert.ok(long.length < 1_100)
+  const event = lab.model.find('events', 'namegate-fault-uid-long', 'shop')
+  assert.equal(
+    String(event?.['message']).length,
+    1_000,
+    'the newer API of Events takes no longer texts',
+  )
   const wide = lab.model.find('events', 'namegate-fault-uid-wide', 'default')
   assert.ok(wide !== undefined, 'the Event of an object without a namespace is in `default`')
 })
@@ -107,6 +113,15 @@ test('PolicyEvents writes nothing about another policy of the same name', () => 
   lab.set('web', ['one'], { uid: 'uid-third' })
   lab.pass(2)
   assert.deepEqual(Object.keys(lab.told()), ['fault-third', 'fault-web'])
+})
+
+test('PolicyEvents writes nothing about a policy that is held after its removal', () => {
+  const lab = new EventsLab().start()
+  lab.pass(SOON_S)
+  lab.set('web', ['one'])
+  lab.hold('web')
+  lab.pass(SOON_S)
+  assert.deepEqual(lab.told(), {})
 })
 
 test('PolicyEvents writes at most one Event in a second, and each policy in turn', () => {
@@ -165,6 +180,21 @@ test('WriterLease is lost before another node can take it, and returns to the sa
   lab.pass(2 * LEASE_S)
   assert.equal(writer.events.status.state, 'standby')
   assert.equal(lab.mostWriters, 1)
+})
+
+test('WriterLease is not taken while its node may still write, whenever that node loses the server', () => {
+  const shortest = new RandomPool({ fill: (target) => target.fill(0) })
+  for (let second = 0; second < LEASE_S; second++) {
+    const lab = new EventsLab(['node-a', 'node-b'], shortest).start()
+    lab.pass(SOON_S + second)
+    const writer = lab.nodes.find(({ name }) => name === lab.writers[0])
+    assert.ok(writer !== undefined)
+    writer.api.isAway = true
+    lab.pass(2 * LEASE_S)
+    assert.equal(lab.mostWriters, 1, `lost after ${second} s`)
+    assert.equal(lab.writers.length, 1, 'the other node has taken it')
+    lab.stop()
+  }
 })
 
 test('WriterLease continues at once after a restart of its node', () => {

@@ -3,8 +3,16 @@
 import type { Mutation } from './mutation.ts'
 import { DNS } from './table/dns.ts'
 import { KERNEL } from './table/kernel.ts'
+import { KUBERNETES } from './table/kubernetes.ts'
 import { KNOWLEDGE } from './table/knowledge.ts'
 import { POLICY } from './table/policy.ts'
 import { PROXY } from './table/proxy.ts'
 
-export const MUTATIONS: readonly Mutation[] = [...DNS, ...POLICY, ...PROXY, ...KNOWLEDGE, ...KERNEL]
+export const MUTATIONS: readonly Mutation[] = [
+  ...DNS,
+  ...POLICY,
+  ...PROXY,
+  ...KNOWLEDGE,
+  ...KUBERNETES,
+  ...KERNEL,
+]

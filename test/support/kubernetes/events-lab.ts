@@ -96,6 +96,11 @@ export class EventsLab {
     })
   }
 
+  /** The cluster does not have the policy any more, and the node holds its removal. */
+  hold(name: string): void {
+    this.#uids.delete(name)
+  }
+
   remove(name: string): void {
     this.#uids.delete(name)
     this.#faulty.delete(name)
