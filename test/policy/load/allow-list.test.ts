@@ -50,6 +50,9 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
     ['1:1: found a URL, expected a name: write [2001:db8::1]:2121/tcp'],
   ],
   ['https://\n', ['1:1: found a URL, expected a name']],
+  // What `*.$DOMAIN` becomes without a value. In a policy, stars and a final dot are every name, as in Cilium.
+  ['*.:443\n', ['1:1: found "*.", expected a name behind the dot: write * for every name']],
+  ['**.\n', ['1:1: found "**.", expected a name behind the dot: write * for every name']],
   ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
 ]
 
