@@ -122,6 +122,11 @@ function parseTarget(
     if (parsed.kind === 'bad') return { kind: 'bad', column: 1, reason: parsed.reason }
     return { kind: 'prefix', prefix: parsed.prefix }
   }
+  // An unset variable in `*.$DOMAIN` makes this text, and a policy takes it as every name.
+  if (/^\*+\.$/.test(text)) {
+    const reason = `found "${text}", expected a name behind the dot: write * for every name`
+    return { kind: 'bad', column: 1, reason }
+  }
   const parsed = parsePattern(text, { allowStar: true })
   if (parsed.kind === 'bad') return { kind: 'bad', column: columnOf(text), reason: parsed.reason }
   return { kind: 'name', pattern: parsed.pattern }
