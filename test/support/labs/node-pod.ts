@@ -32,12 +32,14 @@ const container = z.object({
   name: z.string(),
   command: z.array(z.string()).default([PROGRAM]),
   args: z.array(z.string()).default([]),
-  env: z.array(
-    z.object({
-      name: z.string(),
-      valueFrom: z.object({ fieldRef: z.object({ fieldPath: z.literal('spec.nodeName') }) }),
-    }),
-  ),
+  env: z
+    .array(
+      z.object({
+        name: z.string(),
+        valueFrom: z.object({ fieldRef: z.object({ fieldPath: z.literal('spec.nodeName') }) }),
+      }),
+    )
+    .default([]),
   securityContext: z.object({
     runAsUser: z.literal(0),
     allowPrivilegeEscalation: z.literal(false),
