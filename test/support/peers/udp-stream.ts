@@ -21,6 +21,8 @@ export interface StreamCount {
   readonly sent: number
   /** How many of the datagrams that must arrive did not. */
   readonly lost: number
+  /** The first of them, as ranges of numbers, and the last number that arrived. */
+  readonly gaps: string
   /** Datagrams that must not arrive: sent, and arrived. */
   readonly forbidden: number
   readonly passed: number
@@ -71,6 +73,7 @@ export class UdpStream {
       seconds,
       sent,
       lost: sent - numberOf(back, 'received'),
+      gaps: `${String(back?.['gaps'])} last ${numberOf(back, 'last')}`.trim(),
       forbidden: numberOf(out, 'forbidden'),
       passed: numberOf(back, 'passed'),
     }

@@ -5,8 +5,9 @@
  *
  * `send` sends RATE datagrams a second in all, in turn to the targets, from SOCKETS sockets for each, until SIGTERM. KIND is
  * `a` (must arrive) or `f` (must not), with one `f` for every ten `a`. After a pause of the machine, `send` does not catch up,
- * so that no queue loses a burst. `receive` takes both families on the ports until SIGTERM. Both print `ready`, and one line
- * of JSON at the end. A datagram is its kind and its number among those of its kind. */
+ * so that no queue loses a burst. `receive` takes both families on the ports until SIGTERM, and then what still waits in its
+ * sockets. Both print `ready`, and one line of JSON at the end. `gaps` has the first numbers that did not arrive, as ranges,
+ * and `last` the last number that did. A datagram is its kind and its number among those of its kind. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,6 +30,7 @@
 #define BUFFER_OCTETS (64 * 1024 * 1024)
 #define TICK_NS 1000000L
 #define LATE_TICKS_MAX 20
+#define GAPS_MAX 8
 
 struct datagram {
   uint32_t kind;
@@ -129,6 +131,35 @@ static int listen_on(int family, const char *port) {
   return fd;
 }
 
+static unsigned long received, again, passed;
+static uint32_t last;
+
+static void take_all(const struct pollfd *polled, nfds_t count, uint8_t *seen) {
+  for (nfds_t i = 0; i < count; i++) {
+    struct datagram datagram;
+    while (recv(polled[i].fd, &datagram, sizeof datagram, 0) == (ssize_t)sizeof datagram) {
+      uint8_t bit = (uint8_t)(1 << (datagram.number & 7));
+      if (datagram.kind != 'a') {
+        passed++;
+      } else if (datagram.number < NUMBERS_MAX) {
+        if (seen[datagram.number / 8] & bit) again++;
+        else received++;
+        seen[datagram.number / 8] |= bit;
+        if (datagram.number > last) last = datagram.number;
+      }
+    }
+  }
+}
+
+static void print_gaps(const uint8_t *seen) {
+  int gaps = 0;
+  for (uint32_t i = 0, begin; i < last && gaps < GAPS_MAX; i++) {
+    if (seen[i / 8] & (1 << (i & 7))) continue;
+    for (begin = i; i < last && !(seen[i / 8] & (1 << (i & 7))); i++) continue;
+    printf("%s%u-%u", gaps++ ? " " : "", begin, i - 1);
+  }
+}
+
 static int run_receive(int argc, char **argv) {
   static struct pollfd polled[2 * TARGETS_MAX];
   nfds_t count = 0;
@@ -140,24 +171,13 @@ static int run_receive(int argc, char **argv) {
   if (count == 0 || seen == NULL) return 2;
   printf("ready\n");
   fflush(stdout);
-  unsigned long received = 0, again = 0, passed = 0;
   while (!stopped) {
-    if (poll(polled, count, 100) <= 0) continue;
-    for (nfds_t i = 0; i < count; i++) {
-      struct datagram datagram;
-      while (recv(polled[i].fd, &datagram, sizeof datagram, 0) == (ssize_t)sizeof datagram) {
-        uint8_t bit = (uint8_t)(1 << (datagram.number & 7));
-        if (datagram.kind != 'a') {
-          passed++;
-        } else if (datagram.number < NUMBERS_MAX) {
-          if (seen[datagram.number / 8] & bit) again++;
-          else received++;
-          seen[datagram.number / 8] |= bit;
-        }
-      }
-    }
+    if (poll(polled, count, 100) > 0) take_all(polled, count, seen);
   }
-  printf("{\"received\":%lu,\"again\":%lu,\"passed\":%lu}\n", received, again, passed);
+  take_all(polled, count, seen);
+  printf("{\"received\":%lu,\"again\":%lu,\"passed\":%lu,\"last\":%u,\"gaps\":\"", received, again, passed, last);
+  print_gaps(seen);
+  printf("\"}\n");
   return 0;
 }
 
