@@ -34,8 +34,8 @@ export interface LoadCount {
   readonly refused: number
   /** Connections that were closed with an answer outstanding. */
   readonly closed: number
-  /** Only over TCP with `retryMs`: connections that were refused or did not open, that were closed with the query outstanding, and that
-   *  brought no answer within `retryMs`. */
+  /** Connections without an answer, only over TCP without `keepsConnections`: refused or not opened, closed with the query outstanding, and
+   *  with `retryMs` open without an answer for this time. */
   readonly unopened: number
   readonly ended: number
   readonly silent: number
