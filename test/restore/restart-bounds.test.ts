@@ -16,9 +16,14 @@ const BOUNDS = {
 } as const
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 
-function start(disk: MemoryState, clock: FakeClock, bounds: object, recorder?: Recorder): Node {
+function start(
+  disk: MemoryState,
+  clock: FakeClock,
+  bounds: object,
+  recorder?: Recorder,
+  pairs = Object.keys(bounds).length === 0 ? NAMES : 64,
+): Node {
   const kept = { saved: disk.read(), sink: disk, bootAtZero: 0 }
-  const pairs = Object.keys(bounds).length === 0 ? NAMES : 64
   const node = new Node({ clock, kept, bounds, pairs, recorder })
   node.policies.setPolicies(mkPolicies(WILD), node.endpoints.registry)
   node.setEndpoints([mkEndpoint('pod', ['10.0.0.1'])])
@@ -53,3 +58,31 @@ for (const [bound, bounds] of Object.entries(BOUNDS)) {
     })
   }
 }
+
+const MANY = 40
+const SHARED = '192.0.2.200'
+
+test('A node that starts again evicts no name under an open connection if one answer brings back enough names to reach a bound', () => {
+  const [disk, clock] = [new MemoryState(), new FakeClock()]
+  // An eviction is near only when the wildcard has all its names.
+  const bounds = { 'names-per-wildcard': MANY, 'wildcard-names': 10_000 }
+  const old = start(disk, clock, bounds, undefined, 256)
+  const pod = old.endpoint('pod').id
+  const addressOf = (i: number): string => (i < MANY / 2 ? `192.0.2.${i}` : SHARED)
+  for (let i = 0; i < MANY; i++) old.learn(pod, `n${i}.x`, [addressOf(i)])
+  old.takeOver()
+  clock.advance(1000)
+  const node = start(disk, clock, bounds, old.recorder, 256)
+  const connected = [0, 1, 2].map((i) => `192.0.2.${i}/32`)
+  for (const address of connected) {
+    node.recorder.connections.push({ endpoint: pod, peer: prefixOf(address) })
+  }
+  clock.advance(1000)
+  for (let i = 0; i < MANY - 10; i++) node.learn(pod, `new${i}.x`, [`192.0.2.${100 + i}`])
+  assert.equal(node.core.names.eviction.isNear, false)
+  node.learn(pod, 'new.x', [SHARED])
+  node.takeOver()
+  for (let i = 0; i < MANY / 2; i++) node.learn(pod, `late${i}.x`, [`192.0.2.${150 + i}`])
+  const lost = connected.filter((address) => node.labelsOf(address).length === 0)
+  assert.deepEqual(lost, [])
+})
