@@ -7,6 +7,7 @@ import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import { LEARNED_BEFORE, Lesson, NOT_CHECKED } from '../names/lesson.ts'
+import type { Expiry } from '../names/expiry/expiry.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import type { SavedPairs } from './state-port.ts'
@@ -22,6 +23,8 @@ export interface PendingEntriesOptions {
   readonly bootAtZero: number
   /** Returns true if an endpoint of the daemon before still exists. */
   readonly isKnown: (endpoint: number) => boolean
+  /** Makes the first look at the connections. A look calls `claim`. */
+  readonly expiry: Pick<Expiry, 'hasLooked' | 'lookOnce'>
 }
 
 export class PendingEntries {
@@ -107,7 +110,18 @@ export class PendingEntries {
     }
   }
 
+  /** An entry can cause an eviction, which chooses by open connections. So a look comes before the first entry near a bound. */
+  #lookIfNear(): void {
+    const { names, expiry } = this.#options
+    if (expiry.hasLooked || !names.eviction.isNear) return
+    this.#setClaiming(false)
+    expiry.lookOnce()
+    this.#setClaiming(true)
+  }
+
   #restore(row: number): void {
+    this.#lookIfNear()
+    if (this.#isTaken[row] === 1) return
     this.#isTaken[row] = 1
     const { saved, names, bootAtZero, isKnown } = this.#options
     const endpoint = saved.endpoint(row)

@@ -71,7 +71,7 @@ export class Persistence {
 
   /** Returns the saved entries that a restart brings back, or undefined if nothing was saved. */
   pendingEntries(
-    { names }: Pick<CoreState, 'names'>,
+    { names, expiry }: Pick<CoreState, 'names' | 'expiry'>,
     registry: EndpointRegistry,
   ): PendingEntries | undefined {
     const { ledger, endpoints } = this
@@ -80,7 +80,15 @@ export class Persistence {
     if (saved === undefined || addresses === undefined) return undefined
     const isKnown = (endpoint: number): boolean =>
       endpoints?.isSame(endpointId(endpoint)) === true && registry.byNumber(endpoint) !== undefined
-    return new PendingEntries({ saved: saved.pairs, addresses, names, ledger, bootAtZero, isKnown })
+    return new PendingEntries({
+      saved: saved.pairs,
+      addresses,
+      names,
+      ledger,
+      bootAtZero,
+      isKnown,
+      expiry,
+    })
   }
 
   /** Writes everything that has no record yet. */

@@ -129,8 +129,8 @@ export class Restart implements ToRestore {
   claim(family: Family, octets: Uint8Array, offset: number): void {
     const { core, pending } = this.#options
     if (pending?.isClaiming === true) return
-    if (core.names.eviction.isNear) core.expiry.lookOnce()
     pending?.claim(family, octets, offset)
+    if (core.names.eviction.isNear) core.expiry.lookOnce()
     const { inherited, ipcache } = core
     const width = widthOf(family)
     const entry = inherited.find(NODE_SCOPE, this.#prefix.set(family, octets, offset, width))

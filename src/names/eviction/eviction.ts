@@ -85,6 +85,7 @@ export class Eviction {
   get isNear(): boolean {
     const { bounds, rows } = this.#options
     const { orders, entries, wildcards } = rows
+    if (bounds['addresses-per-name'] < LARGE) return true
     if (entries.slots.used > entries.slots.capacity * NEAR || wildcards.isNear || orders.hasLarge)
       return true
     const largest = orders.count(orders.largestEndpoint)

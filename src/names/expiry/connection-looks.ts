@@ -104,8 +104,10 @@ export class ConnectionLooks {
       const row = ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
       if (row === 0 || names.mappings.firstOfPrefix[row] === 0) return
       const found = openPeers.note(endpoint, row, this.#number)
-      if (found === 'new') this.#begun.push(endpoint, row)
-      else if (found === 'full') this.#blind = true
+      if (found === 'full') this.#blind = true
+      if (found !== 'new') return
+      if (names.toRestore === undefined) this.#begun.push(endpoint, row)
+      else this.#passNow(endpoint, row)
     })
     if (!done) return
     this.#scan = undefined
@@ -127,6 +129,12 @@ export class ConnectionLooks {
       return false
     }
     return false
+  }
+
+  /** The entries that the next peer brings back can cause an eviction. So the entries of this peer are updated before. */
+  #passNow(endpoint: number, prefix: number): void {
+    this.#begin(endpoint, prefix, true)
+    while (this.#report !== undefined) this.#pass(this.#report)
   }
 
   #passNext(): void {
