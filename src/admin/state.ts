@@ -171,6 +171,8 @@ export interface AdminState {
   interception(): string | undefined
   /** True while the rules of interception are in force. Undefined without transparent listeners. */
   isIntercepting(): boolean | undefined
+  /** True if queries of an endpoint with this interface reach no listener, because each listener intercepts other interfaces. */
+  isMissed(interfaceName: string): boolean
   upstreams(): readonly UpstreamState[]
   /** Why the daemon is not ready. Empty when it is ready. */
   notReady(): readonly string[]

@@ -99,12 +99,15 @@ function networkOf(
   daemon: Daemon,
 ): Pick<
   AdminState,
-  'listeners' | 'interception' | 'isIntercepting' | 'upstreams' | 'forwardingRemedy'
+  'listeners' | 'interception' | 'isIntercepting' | 'isMissed' | 'upstreams' | 'forwardingRemedy'
 > {
   return {
     listeners: () => daemon.proxy.listeners.texts,
     interception: () => describeInterception(daemon.interception),
     isIntercepting: () => daemon.interception.isInForce,
+    isMissed: (name) =>
+      daemon.config.listeners.every(({ mode }) => mode === 'tproxy') &&
+      daemon.interception.misses(name),
     upstreams: () => upstreamStates(daemon),
     forwardingRemedy,
   }

@@ -10,7 +10,7 @@ import { messageOf } from '../core/errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { InterceptChanges } from './changes.ts'
 import { TABLE } from './nft-script.ts'
-import type { InterceptPlan } from './plan.ts'
+import { intercepts, type InterceptPlan } from './plan.ts'
 import { aboutOf, type Rules } from './rules.ts'
 
 export type InterceptionState =
@@ -75,6 +75,12 @@ export class Interception {
   /** True while the rules are in force. Undefined if no listener has a transparent mode. */
   get isInForce(): boolean | undefined {
     return this.#state.kind === 'off' ? undefined : this.#state.kind === 'in-force'
+  }
+
+  /** True if a listener is transparent, and none intercepts the DNS that arrives at an endpoint's interface. */
+  misses(name: string): boolean {
+    const { plan } = this.#options
+    return plan !== undefined && plan.redirect === undefined && !intercepts(plan, name)
   }
 
   /**

@@ -88,6 +88,16 @@ export function makePlan(options: PlanOptions): InterceptPlan | undefined {
   return { tproxy, redirect, mark, table, families, notes }
 }
 
+/** Returns true if a TPROXY listener receives the DNS that arrives at the interface of an endpoint. */
+export function intercepts({ tproxy }: InterceptPlan, name: string): boolean {
+  return tproxy.some(
+    ({ names, beginnings, ofEndpoints }) =>
+      ofEndpoints ||
+      names.includes(name) ||
+      beginnings.some((beginning) => name.startsWith(beginning)),
+  )
+}
+
 function faultsOf(listener: ListenerConfig, i: number): readonly Fault[] {
   const { mode, port, interfaces, position } = listener
   const fault = (text: string): Fault => ({ position, message: `listeners[${i}]: ${text}` })

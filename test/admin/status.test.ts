@@ -134,6 +134,22 @@ test('statusView shows interception if a listener is transparent', () => {
   assert.deepEqual(statusView(state), { ...WELL, interception: 'in force', intercepting: true })
 })
 
+test('statusView warns of an endpoint whose interface no listener intercepts', () => {
+  const node = mkNode()
+  const own = mkAdmin(node, { isMissed: (name) => name === 'veth9' })
+  assert.deepEqual(statusView(own.state).warnings, WELL.warnings)
+  node.setEndpoints([
+    {
+      ...mkEndpoint('pod', ['10.0.0.9']),
+      hook: { kind: 'interface', name: 'veth9', side: 'ingress' },
+    },
+  ])
+  assert.deepEqual(
+    statusView(own.state).warnings.filter((text) => text.includes('listener')),
+    ['no listener intercepts the DNS of pod (veth9): add the interface to listeners[].interfaces'],
+  )
+})
+
 test('statusView is degraded by faults, by reasons against readiness, and by refused entries', () => {
   const node = mkNode()
   const position = { file: 'e.yaml', line: 2, column: 3 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
+import { intercepts } from '../../src/intercept/plan.ts'
 import { maybePlan, mkPlan } from '../support/labs/intercept-plans.ts'
 
 test('makePlan is empty for explicit listeners', () => {
@@ -28,6 +29,26 @@ test('makePlan has the address of each tproxy listener and the interfaces whose 
     families: [4, 6],
     notes: [],
   })
+})
+
+test('intercepts compares the interface of an endpoint with the names and beginnings of all listeners', () => {
+  const named = "{ port: 10053, mode: tproxy, interfaces: [eth1, 'lxc*'] }"
+  const rows: readonly (readonly [
+    listeners: string,
+    name: string,
+    expected: boolean,
+    reason: string,
+  ])[] = [
+    [named, 'eth1', true, 'a name'],
+    [named, 'lxc42', true, 'a beginning'],
+    [named, 'eth10', false, 'a name is whole'],
+    [named, 'veth1', false, 'another interface'],
+    ['{ port: 10054, mode: tproxy }', 'veth1', true, 'no interfaces: those of all endpoints'],
+    [`${named}, { port: 10054, mode: tproxy }`, 'veth1', true, 'a later listener'],
+  ]
+  for (const [listeners, name, expected, reason] of rows) {
+    assert.equal(intercepts(mkPlan({ listeners }), name), expected, reason)
+  }
 })
 
 test('makePlan gives each family the address of its listener', () => {

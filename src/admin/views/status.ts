@@ -113,6 +113,7 @@ function warningsOf(state: AdminState): readonly string[] {
     ...unknownPodWarnings(state),
     ...unknownPortWarnings(state),
     ...openWarning(state),
+    ...missedWarning(state),
     ...stuckWarning(state),
     ...kept,
     ...damage,
@@ -129,6 +130,17 @@ function warningsOf(state: AdminState): readonly string[] {
   const budget = budgetWarnings(state)
   const audit = mode === 'audit' ? ['mode is audit: nothing is denied'] : []
   return [...idle, ...audit, ...open, ...budget]
+}
+
+/** Warns of endpoints whose interface no listener names. Their queries go to their servers, and namegate learns no address from them. */
+function missedWarning(state: AdminState): readonly string[] {
+  const missed = [...state.endpoints.registry].flatMap(({ name, hook }) =>
+    hook.kind === 'interface' && state.isMissed(hook.name) ? [`${name} (${hook.name})`] : [],
+  )
+  if (missed.length === 0) return []
+  return [
+    `no listener intercepts the DNS of ${someOf(missed)}: add the interface to listeners[].interfaces`,
+  ]
 }
 
 /** Warns of endpoints that no policy selects and that may therefore do everything, for example after their last policy was deleted. */

@@ -54,6 +54,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     ],
     interception: () => undefined,
     isIntercepting: () => undefined,
+    isMissed: () => false,
     notReady: () => [],
     mode: () => node.recorder.mode.read(),
     forwardingRemedy: () => undefined,
