@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NONE, PendingAddresses } from '../../src/restore/pending-entries.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { MemoryState } from '../support/models/memory-state.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
@@ -59,6 +60,20 @@ for (const [bound, bounds] of Object.entries(BOUNDS)) {
   }
 }
 
+/** Returns an address whose answer brings no saved entry back. */
+function addressWithoutSaved(disk: MemoryState): string {
+  const saved = disk.read()
+  assert.ok(saved)
+  const index = new PendingAddresses(saved.pairs)
+  const isFree = (address: string): boolean =>
+    index.first(index.chain(4, prefixOf(address).octets, 0)) === NONE
+  const found = Array.from({ length: 100 }, (_, i) => `198.51.100.${i}`).find((each) =>
+    isFree(`${each}/32`),
+  )
+  assert.ok(found)
+  return found
+}
+
 const MANY = 40
 const SHARED = '192.0.2.200'
 
@@ -78,7 +93,8 @@ test('A node that starts again evicts no name under an open connection if one an
     node.recorder.connections.push({ endpoint: pod, peer: prefixOf(address) })
   }
   clock.advance(1000)
-  for (let i = 0; i < MANY - 10; i++) node.learn(pod, `new${i}.x`, [`192.0.2.${100 + i}`])
+  const address = addressWithoutSaved(disk)
+  for (let i = 0; i < MANY - 10; i++) node.learn(pod, `new${i}.x`, [address])
   assert.equal(node.core.names.eviction.isNear, false)
   node.learn(pod, 'new.x', [SHARED])
   node.takeOver()
