@@ -3,7 +3,7 @@
 // never ends the process, and writes only to `output`.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
-import { messageOf, type Fault } from '../core/errors.ts'
+import type { Fault } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
 import { helpOf, usageOf, type CommandTexts } from './reference.ts'
 
@@ -74,6 +74,11 @@ const COMMON: NonNullable<ParseArgsConfig['options']> = {
   output: { type: 'string', short: 'o' },
 }
 const JSON_ONLY: readonly string[] = ['json']
+/** The values of common options, for commands that do not describe these options themselves. */
+const VALUE_FORMS: ReadonlyMap<string, string> = new Map([
+  ['config', 'FILE'],
+  ['output', 'json'],
+])
 
 /** Returns the command as a function. The function also writes the command's help, and reports wrong options. */
 export function commandOf(spec: CommandSpec): Command {
@@ -95,42 +100,73 @@ function readArguments(
 ): ParsedArguments | number {
   const wrong = (reason: string): number => usageError(reason, spec, output)
   const options = { ...COMMON, ...parseOptionsOf(spec) }
-  try {
-    const { positionals, values, tokens } = parseArgs({
-      args: [...args],
-      options,
-      allowPositionals: true,
-      strict: true,
-      tokens: true,
-    })
-    const texts = new Map<string, string>()
-    const lists = new Map<string, readonly string[]>()
-    const flags = new Set<string>()
-    for (const [name, value] of Object.entries(values)) {
-      if (typeof value === 'string') texts.set(name, value)
-      else if (value === true) flags.add(name)
-      else if (Array.isArray(value) && value[0] !== true) lists.set(name, value.map(String))
-    }
-    if (flags.has('help')) {
-      output.stdout(helpOf(spec))
-      return EXIT_OK
-    }
-    const given = tokens.flatMap((token) =>
-      token.kind === 'option' ? [{ name: token.name, value: token.value }] : [],
-    )
-    const format = texts.get('output')
-    const formats = spec.options['output']?.value?.split('|') ?? JSON_ONLY
-    if (format === undefined || formats.includes(format)) {
-      const hint = nearestWord(positionals, spec)
-      return { positionals, texts, lists, flags, given, wrong: (reason) => wrong(reason + hint) }
-    }
-    return wrong(`-o: found ${format}, expected ${formats.join(', ')}`)
-  } catch (error) {
-    const reason = messageOf(error).split('. ')[0] ?? ''
-    const [, unknown] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
-    const hint = unknown === undefined ? '' : nearestOption(unknown, Object.keys(options))
-    return wrong(reason + hint)
+  const { positionals, values, tokens } = parseArgs({
+    args: [...args],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  })
+  const written = tokens.flatMap((token) => (token.kind === 'option' ? [token] : []))
+  for (const option of written) {
+    const fault = optionFault(option, options, spec)
+    if (fault !== undefined) return wrong(fault)
   }
+  const texts = new Map<string, string>()
+  const lists = new Map<string, readonly string[]>()
+  const flags = new Set<string>()
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value === 'string') texts.set(name, value)
+    else if (value === true) flags.add(name)
+    else if (Array.isArray(value) && value[0] !== true) lists.set(name, value.map(String))
+  }
+  if (flags.has('help')) {
+    output.stdout(helpOf(spec))
+    return EXIT_OK
+  }
+  const given = written.map(({ name, value }) => ({ name, value }))
+  const format = texts.get('output')
+  const formats = spec.options['output']?.value?.split('|') ?? JSON_ONLY
+  if (format === undefined || formats.includes(format)) {
+    const hint = nearestWord(positionals, spec)
+    return { positionals, texts, lists, flags, given, wrong: (reason) => wrong(reason + hint) }
+  }
+  return wrong(`-o: found ${format}, expected ${formats.join(', ')}`)
+}
+
+/** An option of the command line, as `parseArgs` reads it. */
+interface WrittenOption extends GivenOption {
+  /** The option as it was written, with its dashes. */
+  readonly rawName: string
+  /** True for `--name=value`. */
+  readonly inlineValue?: boolean | undefined
+}
+
+/** Returns why the option is wrong: it is unknown, its value is missing, or it takes no value. Undefined if it is right. */
+function optionFault(
+  { name, rawName, value, inlineValue }: WrittenOption,
+  known: NonNullable<ParseArgsConfig['options']>,
+  spec: CommandTexts,
+): string | undefined {
+  const type = Object.hasOwn(known, name) ? known[name]?.type : undefined
+  if (type === undefined) {
+    const hint = rawName.startsWith('--') ? nearestOption(name, Object.keys(known)) : ''
+    return `unknown option ${JSON.stringify(rawName)}${hint}`
+  }
+  if (type === 'boolean') {
+    return value === undefined ? undefined : `${rawName} takes no value: write ${rawName} alone`
+  }
+  const own = spec.options[name]
+  const form = own?.value ?? VALUE_FORMS.get(name) ?? 'VALUE'
+  if (value === undefined) {
+    const about = own === undefined ? '' : ` (${own.about.replaceAll('\n', ' ')})`
+    return `${rawName} needs a value: write ${rawName} ${form}${about}`
+  }
+  // The next word can be a value that begins with a dash, or an option whose predecessor lacks its value.
+  if (inlineValue !== true && /^-./s.test(value)) {
+    return `${rawName} needs a value, found ${value}: write ${rawName} ${form}, or --${name}=${value} if this is the value`
+  }
+  return undefined
 }
 
 function parseOptionsOf({ options }: CommandTexts): NonNullable<ParseArgsConfig['options']> {

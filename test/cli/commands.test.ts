@@ -67,7 +67,7 @@ test('matchCommand refuses invalid patterns, names and arguments with 2', async 
     [['a.b', 'a.b', '.x'], /^namegate: name "\.x": /],
     [['a.b'], /^namegate: match needs a PATTERN and at least one NAME\nUsage: namegate match/],
     [[], /Usage: namegate match/],
-    [['--bogus', 'a', 'b'], /^namegate: Unknown option '--bogus'\nUsage: /],
+    [['--bogus', 'a', 'b'], /^namegate: unknown option "--bogus"\nUsage: /],
     [['-o', 'yaml', 'a', 'b'], /^namegate: -o: found yaml, expected json\n/],
   ]
   for (const [args, expected] of rows) {

@@ -40,9 +40,38 @@ for (const { name } of COMMANDS.filter((each) => !['help', OWN_OPTIONS].includes
   test(`${name} says which option was meant, exit code 2`, async () => {
     const { code, out, err } = await run(name, '--confg', 'x')
     assert.deepEqual([code, out], [2, ''])
-    assert.match(err, /^namegate: Unknown option '--confg'; did you mean --config\?\nUsage: /)
+    assert.match(err, /^namegate: unknown option "--confg"; did you mean --config\?\nUsage: /)
   })
 }
+
+test('commandOf says what to write in place of an option with a fault', async () => {
+  const rows: readonly (readonly [line: string, reason: string, why: string])[] = [
+    [
+      'up --netns',
+      '--netns needs a value: write --netns NAME (a network namespace of `ip netns list`, or its path',
+      'the value is missing',
+    ],
+    ['status -o', '-o needs a value: write -o json', 'the same of a short option'],
+    ['status --config', '--config needs a value: write --config FILE', 'a common option'],
+    [
+      'flows --last -1',
+      '--last needs a value, found -1: write --last N, or --last=-1 if this is the value',
+      'the next word begins with a dash',
+    ],
+    [
+      'up --allow --audit',
+      '--allow needs a value, found --audit: write --allow TARGET, or --allow=--audit if this is the value',
+      'the next word is an option',
+    ],
+    ['flows --follow=yes', '--follow takes no value: write --follow alone', 'a flag'],
+    ['flows -1', 'unknown option "-1"', 'a digit is no option'],
+  ]
+  for (const [line, reason, why] of rows) {
+    const { code, err } = await run(...line.split(' '))
+    assert.equal(code, 2, why)
+    assert.ok(err.startsWith(`namegate: ${reason}`), `${why}: ${err}`)
+  }
+})
 
 test('findCommand says of an unknown command which one was meant', () => {
   const rows: readonly (readonly [words: readonly string[], reason: RegExp])[] = [
