@@ -52,6 +52,9 @@ export async function runPolicySuggest(
       `--format: found ${JSON.stringify(texts.get('format'))}, expected policy or allow-list`,
     )
   }
+  if (texts.has('output') && texts.has('format')) {
+    return wrong('--format has no effect with -o json: give one of them')
+  }
   // Checks the files that the options name, before the daemon is asked.
   const given = readWorld(read, lists.get('policies') ?? [])
   if (typeof given === 'string') return wrong(given)
