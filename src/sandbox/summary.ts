@@ -115,6 +115,13 @@ function keyOf({ names, address, protocol, port }: ConnectionRecord): string {
   return `${[...names].sort()[0] ?? '~'} ${address} ${protocol} ${String(port).padStart(5, '0')}`
 }
 
+/** Returns the title of the table. `isAudited`: the run refused nothing. */
+export function summaryTitle(isAudited: boolean): string {
+  return isAudited
+    ? 'names asked, connections that policy would refuse (--audit refused none)'
+    : 'names asked, connections refused'
+}
+
 /** Returns the lines of the table, with four cells each: name or connection, verdict, count, and the option that would allow it. */
 export function summaryRows({ names, refused }: Summary): readonly (readonly string[])[] {
   return [

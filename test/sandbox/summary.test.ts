@@ -4,7 +4,13 @@ import { loadPolicies } from '../../src/policy/load/load.ts'
 import { ASK_AGAIN } from '../../src/policy/dns-connection.ts'
 import type { ConnectionRecord, NameRecord } from '../../src/sandbox/record.ts'
 import { suggestPolicy } from '../../src/sandbox/suggest.ts'
-import { hasRefusals, refusalLine, summaryOf, summaryRows } from '../../src/sandbox/summary.ts'
+import {
+  hasRefusals,
+  refusalLine,
+  summaryOf,
+  summaryRows,
+  summaryTitle,
+} from '../../src/sandbox/summary.ts'
 
 function mkRecords(names: readonly NameRecord[], connections: readonly ConnectionRecord[]) {
   return {
@@ -55,6 +61,11 @@ const SEEN = mkRecords(
     }),
   ],
 )
+
+test('summaryTitle says of an audited run that nothing was refused', () => {
+  assert.equal(summaryTitle(false), 'names asked, connections refused')
+  assert.match(summaryTitle(true), /would refuse \(--audit refused none\)$/)
+})
 
 test('summaryRows say what was refused and which option would allow it', () => {
   assert.deepEqual(summaryRows(summaryOf(SEEN)), [

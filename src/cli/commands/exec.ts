@@ -9,6 +9,7 @@ import {
   REPORT_VERSION,
   summaryOf,
   summaryRows,
+  summaryTitle,
   type Summary,
 } from '../../sandbox/summary.ts'
 import { optionsOf, readExecArguments } from '../exec/arguments.ts'
@@ -47,7 +48,9 @@ export async function runExecCommand(
   const whole = { version: REPORT_VERSION, code, audit: options.audit, ...summary }
   report?.write(whole)
   if (given.flags.has('json')) output.stderr(`${JSON.stringify(whole)}\n`)
-  else if (!given.flags.has('quiet') && hasRefusals(summary)) output.stderr(formatSummary(summary))
+  else if (!given.flags.has('quiet') && hasRefusals(summary)) {
+    output.stderr(formatSummary(summary, options.audit))
+  }
   return code
 }
 
@@ -60,8 +63,8 @@ function writeSuggestion(write: () => void): void {
   }
 }
 
-function formatSummary(summary: Summary): string {
+function formatSummary(summary: Summary, isAudited: boolean): string {
   const rows = summaryRows(summary)
   const lost = summary.lost > 0 ? `and ${summary.lost} more\n` : ''
-  return `namegate: names asked, connections refused\n${formatTable(['NAME', 'VERDICT', 'COUNT', 'WOULD ALLOW IT'], rows)}${lost}`
+  return `namegate: ${summaryTitle(isAudited)}\n${formatTable(['NAME', 'VERDICT', 'COUNT', 'WOULD ALLOW IT'], rows)}${lost}`
 }
