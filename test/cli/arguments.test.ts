@@ -132,6 +132,7 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['policy test', 'a file is missing'],
   ['policy suggest --collapse 1', 'no number from 2 on'],
   ['policy suggest --format xml', 'no such format'],
+  ['policy suggest -o json --format allow-list', 'two formats'],
   ['policy suggest --labels ,', 'no KEY=VALUE'],
   ['policy suggest --node here', 'no address'],
   ['policy wait --revision x', 'no number'],
@@ -152,6 +153,12 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['completion tcsh', 'bash, zsh and fish have a script'],
   ['help nothing', 'no such command'],
 ]
+
+test('namegate up names an unknown interface before a missing --allow', async () => {
+  const { code, text } = await namegate('up --interface no-such-if')
+  assert.equal(code, 2)
+  assert.match(text, /^namegate: --interface "no-such-if": there is no such interface, found /)
+})
 
 const MISSING: readonly (readonly [line: string, what: string])[] = [
   ['run --config none.yaml', 'the configuration'],

@@ -1,11 +1,15 @@
 // `readUpOptions` reads the options of `namegate up`. It checks all values before anything is looked up or started.
 
-import { basename, resolve } from 'node:path'
+import { existsSync, readdirSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { foundNames } from '../../core/did-you-mean.ts'
 import { parsePrefix } from '../../core/ip.ts'
 import { parseServer, SERVER_FORM, type SocketAddress } from '../../core/socket-address.ts'
 import { isAllowList, parseAllow } from '../../policy/allow-line.ts'
 import type { ParsedArguments } from '../command.ts'
 
+/** The kernel has one entry for each interface here. */
+const INTERFACES = '/sys/class/net'
 const KINDS = ['netns', 'interface', 'cgroup'] as const
 
 /** What `up` protects. `value` is as it was given. */
@@ -87,6 +91,10 @@ interface Given {
 function faultOf(given: Given): string | undefined {
   const { target, allows, files, policies, addresses, isAudited, write, isForced } = given
   if (allows.length + files.length + policies.length === 0 && !isAudited) {
+    if (isUnknownInterface(target)) {
+      const found = foundNames(target.value, readdirSync(INTERFACES))
+      return `--interface ${JSON.stringify(target.value)}: there is no such interface, ${found}`
+    }
     return 'up needs --allow NAME, --allow-file FILE or --policy FILE, or --audit, which refuses nothing'
   }
   if (isForced && write === undefined) return '--force is only for --write'
@@ -106,6 +114,10 @@ function faultOf(given: Given): string | undefined {
     if (why !== undefined) return `--allow ${JSON.stringify(allow)}${why}`
   }
   return undefined
+}
+
+function isUnknownInterface({ kind, value }: UpTarget): boolean {
+  return kind === 'interface' && existsSync(INTERFACES) && !existsSync(join(INTERFACES, value))
 }
 
 function whyNoTarget(text: string): string | undefined {
