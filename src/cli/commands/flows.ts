@@ -51,7 +51,12 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
         isEarly: follow,
       })
     : undefined
-  const print = fold === undefined ? printer.print : (flow: FlowFields) => fold.add(flow)
+  let isAny = false
+  const print = (flow: FlowFields): void => {
+    isAny = true
+    if (fold === undefined) printer.print(flow)
+    else fold.add(flow)
+  }
   const ticking = systemClock.every(TICK_MS, () => follow && fold?.passTime(systemClock.wall()))
   try {
     const query = ringQuery(read, filters)
@@ -61,7 +66,10 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
     if (kept || (!follow && !texts.has('last'))) {
       await printKept(client, kept && !follow, wanted, print)
     }
-    if (kept && !follow) return EXIT_OK
+    if (kept && !follow) {
+      if (!isAny && printer.isText) output.stderr(noFlows(read))
+      return EXIT_OK
+    }
     const noteFaults = async (): Promise<void> => {
       if (printer.isText) output.stderr(await faultNotes(client))
     }
@@ -73,6 +81,7 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
       print(flow)
     }
     fold?.end()
+    if (!isAny && printer.isText && texts.get('last') !== '0') output.stderr(noFlows(read))
     if (isRefused) await noteFaults()
     return EXIT_OK
   } finally {
@@ -80,6 +89,19 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
     fold?.end()
   }
 }
+
+/** Returns a line that says that there is no flow, and when one comes. */
+function noFlows({ given }: ParsedArguments): string {
+  const isFiltered = given.some(({ name }) => !UNFILTERED.has(name))
+  return isFiltered
+    ? 'namegate: no recorded flow matches these options\n'
+    : 'namegate: no flow is recorded yet: one comes with each DNS query of an endpoint, and with each dropped packet\n'
+}
+
+/** Options that leave out no flow. */
+const UNFILTERED: ReadonlySet<string> = new Set(
+  'socket config output color time columns no-fold kept follow last'.split(' '),
+)
 
 /** Returns the first fault in the values of `--since` and `--last` as text, or undefined if both are good. */
 function wrongOption(texts: ReadonlyMap<string, string>): string | undefined {

@@ -92,6 +92,18 @@ test('flowsCommand filters the flows of the daemon and those on disk, with --not
   }
 })
 
+test('flowsCommand says on stderr that there is no flow', async () => {
+  const rows: readonly (readonly [line: string, err: string, reason: string])[] = [
+    ['--name no.test', 'namegate: no recorded flow matches these options\n', 'no match'],
+    ['--kept --name no.test', 'namegate: no recorded flow matches these options\n', 'on disk'],
+    ['--name no.test -o json', '', 'a program reads the output'],
+  ]
+  for (const [line, err, reason] of rows) {
+    const ran = await runCommand(flowsCommand, ...line.split(' '), '--socket', socket)
+    assert.deepEqual([ran.code, ran.out, ran.err], [0, '', err], reason)
+  }
+})
+
 test('flowsCommand refuses filters that can match no flow, before and after it asked the daemon', async () => {
   const rows: readonly (readonly [line: string, fault: RegExp])[] = [
     ['--port 53 --verdict denied', /^namegate: no flow can match: only flows of kind drop, audit/],
