@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
-import { DaemonFolder, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { DaemonFolder, freePort, type RunningDaemon } from '../support/nodes/daemon-process.ts'
 import type { Output } from '../support/labs/lab-process.ts'
 import { answerTo, FakeUpstream } from '../support/peers/upstream.ts'
 
@@ -52,10 +52,13 @@ after(async () => {
   for (const each of folders) each.remove()
 })
 
-async function serve(config: Readonly<Record<string, string>>): Promise<DaemonFolder> {
+async function serve(
+  config: Readonly<Record<string, string>>,
+  endpoints = ENDPOINTS,
+): Promise<DaemonFolder> {
   const servers = `{ servers: ["127.0.0.1:${upstream.port}"], timeout: ${UPSTREAM_MS}ms, attempts: 1 }`
   const made = new DaemonFolder({
-    files: { 'policy.yaml': POLICY, 'endpoints.yaml': ENDPOINTS },
+    files: { 'policy.yaml': POLICY, 'endpoints.yaml': endpoints },
     config: { upstreams: servers, ...config },
   })
   folders.push(made)
@@ -170,4 +173,15 @@ test('namegate ask --as shows that denied queries get no answer where they are d
   const { code, stdout } = await dropping.namegate('ask', 'job.example', '--as', 'shop')
   assert.equal(code, 1)
   assert.match(stdout, /^job\.example\. A: no answer over UDP\ndecision: .* deny +shop /)
+})
+
+test('namegate ask without --as takes the only endpoint of a daemon that intercepts', async () => {
+  const one = endpointsText({ shop: '10.9.8.7' })
+  const intercepting = await serve(
+    { listeners: `[{ port: ${await freePort()}, mode: redirect }]` },
+    one,
+  )
+  const { code, stdout, stderr } = await intercepting.namegate('ask', 'ok.example')
+  assert.match(stdout, /NOERROR[^]* allow shop /)
+  assert.deepEqual([code, stderr], [0, 'namegate: for shop, the only endpoint\n'])
 })

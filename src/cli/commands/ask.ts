@@ -1,6 +1,7 @@
 // `runAsk` runs `namegate ask`. The command sends a query through the proxy, and prints the answer with the daemon's decision. This host
 // sends the query, so the daemon treats it as a query of the endpoint that has the source address of the query. With --as NAME, the daemon
-// makes the query itself, and treats it as a query of endpoint NAME.
+// makes the query itself, and treats it as a query of endpoint NAME. A daemon that only intercepts queries, and has one endpoint, does the
+// same without --as.
 
 import { randomBytes } from 'node:crypto'
 import { UnavailableError } from '../../core/errors.ts'
@@ -26,6 +27,7 @@ import { faultNotes } from '../file-faults.ts'
 import { listOf, textOf, type PartOf } from '../fields.ts'
 import type { FlowFields } from '../flows/flow-fields.ts'
 import { formatFlow } from '../flows/flow-text.ts'
+import { endpointNames, onlyEndpoint } from '../only-endpoint.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
 /** The size of the largest answer over UDP, in octets, so that packets are not fragmented (RFC 9715). */
@@ -47,7 +49,8 @@ export async function runAsk(read: ParsedArguments, output: CommandOutput): Prom
     return EXIT_USAGE
   }
   const client = await openClient(read)
-  const as = read.texts.get('as')
+  const as =
+    read.texts.get('as') ?? (given === undefined ? await unreachable(client, output) : undefined)
   const overTcp = read.flags.has('tcp')
   const octets =
     as === undefined
@@ -100,6 +103,18 @@ async function askAs(
   const { value } = await client.request('POST /v1/ask', { body })
   const { answer }: PartOf<OwnAnswer> = value
   return typeof answer === 'string' ? Buffer.from(answer, 'base64') : undefined
+}
+
+/**
+ * Returns the only endpoint of a daemon whose listeners take only intercepted queries, because a query of this host would not be one.
+ * Undefined for other daemons.
+ */
+async function unreachable(client: Client, output: CommandOutput): Promise<string | undefined> {
+  const status: PartOf<Status> = (await client.request('GET /v1/status')).value
+  const listeners = listOf(status.listeners).map(textOf)
+  if (!listeners.every((text) => / \((?:tproxy|redirect)\)$/.test(text))) return undefined
+  const names = await endpointNames(client)
+  return names.length === 1 ? await onlyEndpoint(client, output) : undefined
 }
 
 async function listenerOf(client: Client): Promise<SocketAddress> {

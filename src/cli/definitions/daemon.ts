@@ -175,7 +175,8 @@ In NAME, \\DDD is the octet with this decimal value.`,
     as: text(
       'ENDPOINT',
       `the daemon judges, forwards and learns as if ENDPOINT had sent the query; --server is then the
-server that ENDPOINT asks (upstreams.original-destination)`,
+server that ENDPOINT asks (upstreams.original-destination). Default: the only endpoint of a daemon
+whose listeners take only intercepted queries`,
     ),
     output: json('one JSON object on stdout'),
     ...DAEMON_OPTIONS,

@@ -33,10 +33,10 @@ is drawn again every two seconds until Ctrl-C. Without a terminal it is printed 
 export const EXPLAIN: ParsedCommand = {
   name: 'explain',
   summary: 'say if an endpoint of the daemon can ask a name or connect now, and why',
-  synopsis: ['explain NAME --as ENDPOINT [--port P]', 'explain --as ENDPOINT QUESTION'],
+  synopsis: ['explain NAME[:P] [--as ENDPOINT] [--port P]', 'explain [--as ENDPOINT] QUESTION'],
   docs: 'docs/operations.md',
-  about: `Says if an endpoint of the running daemon can ask for NAME, or with --port connect to NAME, and why: the rules, selectors and
-defaults that decide, and for a denial the rule that comes nearest to allowing it. The policy in force and the names that the endpoint
+  about: `Says if an endpoint of the running daemon can ask for NAME, or with a port connect to NAME, which can be an address, and why: the
+rules, selectors and defaults that decide, and for a denial the rule that comes nearest to allowing it. The policy in force and the names that the endpoint
 learned decide. 'policy explain' answers the same from files, without a daemon.
 
 QUESTION is one of:
@@ -44,7 +44,7 @@ QUESTION is one of:
   [--name NAME] [--address ADDRESS] --port P    can the endpoint connect to the addresses of NAME, or to ADDRESS; with
                                                 both: to ADDRESS from an answer for NAME. P: 443/TCP, 53/UDP, 443, ICMP`,
   options: {
-    as: text('ENDPOINT', 'the name of the endpoint'),
+    as: text('ENDPOINT', 'the name of the endpoint; can be left out if there is one endpoint'),
     ask: text('NAME', 'see QUESTION'),
     server: text('A:PORT', 'see QUESTION'),
     protocol: text('P', 'see QUESTION'),
@@ -57,6 +57,7 @@ QUESTION is one of:
   exitCodes: `0 allowed, 1 denied, 2 wrong use or no such endpoint, ${DAEMON_CODES}`,
   examples: [
     'namegate explain www.example.com --as shop',
+    'namegate explain www.example.com:443',
     'namegate explain --as shop --address 198.18.0.9 --port 443/TCP',
   ],
   run: async (read, output) =>

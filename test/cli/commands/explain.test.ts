@@ -46,6 +46,15 @@ test('explainCommand says whether an endpoint can ask or connect, with its exit 
       /^reason: +ICMP is denied: no rule [^]*not ICMP\n[^]*without toPorts/m,
       'a protocol without ports',
     ],
+    ['a.x:443 --as shop', 0, /^verdict: +allow\n/, 'NAME:PORT'],
+    ['a.x:80/tcp --as shop', 1, /^verdict: +deny\n/, 'NAME:PORT/PROTOCOL'],
+    [
+      '192.0.2.9 --port 443 --as shop',
+      1,
+      /^verdict: +deny\n(?![^]*no address is known)/,
+      'an address in place of NAME',
+    ],
+    ['[2001:db8::9]:443 --as shop', 1, /^verdict: +deny\n/, '[ADDRESS]:PORT'],
     ['--as shop --address 192.0.2.1 --port 443/TCP', 0, /^verdict: +allow\n/, 'a learned address'],
     ['--as shop --address 192.0.2.1 --port 80/TCP', 1, /^verdict: +deny\n/, 'another port'],
     [
@@ -73,9 +82,19 @@ test('explainCommand says whether an endpoint can ask or connect, with its exit 
   assert.equal(objectIn(out)['verdict'], 'deny')
 })
 
+test('explainCommand without --as takes the only endpoint', async () => {
+  const one = await runCommand(explainCommand, 'a.x:443', '--socket', socket)
+  assert.deepEqual([one.code, one.err], [0, 'namegate: for shop, the only endpoint\n'], one.out)
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1']), mkEndpoint('till', ['10.0.0.2'])])
+  await assert.rejects(
+    runCommand(explainCommand, 'a.x', '--socket', socket),
+    /give --as ENDPOINT: found shop, till$/,
+  )
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+})
+
 test('explainCommand refuses incomplete questions, and endpoints that do not exist', async () => {
   for (const line of [
-    'a.x',
     '--as shop',
     'a.x b.x --as shop',
     'a.x --as shop --ask b.x',
