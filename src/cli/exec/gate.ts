@@ -2,7 +2,8 @@
 // datapath work in the command's network namespace, through sockets that the launcher opened there. The gate asks upstreams from the
 // caller's namespace.
 
-import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
+import { existsSync } from 'node:fs'
+import { formatFault, InvalidInputError, UnavailableError, UsageError } from '../../core/errors.ts'
 import { formatAddress, type Prefix } from '../../core/ip.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import { execConfig } from '../../config/exec-config.ts'
@@ -13,6 +14,8 @@ import { systemResolvers } from '../../config/machine.ts'
 import { SILENT } from '../../telemetry/silent.ts'
 import type { Allow } from '../../policy/allow-line.ts'
 import { allowPolicy, EXEC_LABELS, EXEC_NAME, recordingPolicy } from '../../sandbox/allow.ts'
+import { readingOf } from '../../sources/files/policy-files.ts'
+import { checkPaths } from '../policy/check-paths.ts'
 import { redirectDns } from '../../sandbox/dns-redirect.ts'
 import type { InnerAddons } from '../../sandbox/inner-addons.ts'
 import type { InnerSockets } from '../../sandbox/launcher.ts'
@@ -32,6 +35,26 @@ export interface ExecGateOptions {
   readonly addresses: readonly string[]
   /** The addresses of the caller's network namespace. */
   readonly nodeAddresses: readonly Prefix[]
+}
+
+/** For a configuration of which only the policies are used. */
+const NO_OPTIONS = {
+  families: [],
+  graceMs: 0,
+  denyResponse: 'refused',
+  allowedPrefixes: [],
+} as const
+
+/** Reads the file or folder of --policy, before anything of the host is changed. Throws UsageError with its faults. */
+export function mustReadPolicy(policyFile: string): void {
+  if (!existsSync(policyFile)) {
+    throw new UsageError(`--policy ${JSON.stringify(policyFile)}: there is no such file or folder`)
+  }
+  const config = execConfig({ ...NO_OPTIONS, policyFile })
+  const { faults } = checkPaths([policyFile], readingOf(config.policies))
+  if (faults.length === 0) return
+  const lines = faults.map((fault) => `\n  ${formatFault(fault)}`)
+  throw new UsageError(`exec refuses the policy of --policy:${lines.join('')}`)
 }
 
 /** Makes the gate, and redirects the command's queries to it. Throws InvalidInputError for a faulty policy, else UnavailableError. */

@@ -67,6 +67,10 @@ const SIGNAL_BASE = 128
 
 /** Runs the command, and resolves when it has ended. Throws InvalidInputError or UnavailableError if the command could not be started. */
 export async function runExec(given: ExecOptions): Promise<ExecResult> {
+  if (given.policyFile !== undefined) {
+    const { mustReadPolicy } = await import('./gate.ts')
+    mustReadPolicy(given.policyFile)
+  }
   const place = { folder: workingFolder(), home: homedir(), uid: process.geteuid?.() ?? 0 }
   const options = given.usesProject ? withProject(given, place) : given
   const changed = given.usesProject ? watchProjects(place) : () => []

@@ -75,6 +75,16 @@ test('execCommand runs nothing when the report could not be written', async () =
   )
 })
 
+test('execCommand reads the policy before it changes anything', async () => {
+  const rows: readonly (readonly [file: string, why: RegExp])[] = [
+    ['none.yaml', /^UsageError: --policy "none\.yaml": there is no such file or folder$/],
+    ['package.json', /^UsageError: exec refuses the policy of --policy:\n {2}package\.json:\d+:/],
+  ]
+  for (const [file, why] of rows) {
+    await assert.rejects(runCommand(execCommand, '--policy', file, '--', 'true'), why)
+  }
+})
+
 test('execCommand prints its help with examples', async () => {
   const { code, out } = await runCommand(execCommand, '--help')
   assert.equal(code, 0)
