@@ -24,6 +24,7 @@ import {
   ALLOW_FILE,
   CONFIG_FILE,
   configOfList,
+  ENDPOINTS_FILE,
   filesOf,
   POLICIES_FOLDER,
   SOCKET,
@@ -31,6 +32,7 @@ import {
 import { findPlan } from '../up/find.ts'
 import { readPorts } from '../up/network.ts'
 import type { UpPlan } from '../up/plan.ts'
+import { policyWarnings } from '../up/policy-warnings.ts'
 import { dropSettings, emptyFolder, isStateOf } from '../up/run-folder.ts'
 import { runSession } from '../up/session.ts'
 import { addLine, type WatchedList } from '../up/watched-list.ts'
@@ -89,7 +91,10 @@ async function runLocked(
   })
   const hadSettings = writeFiles({ running, folder, continues }, texts, options)
   for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
-  for (const warning of [...plan.warnings, ...continued(before, hadSettings)]) {
+  const made = texts.has(ALLOW_FILE) ? [join(folder, ALLOW_FILE)] : []
+  const paths = [...options.policies, ...made]
+  const doubts = policyWarnings(paths, join(folder, ENDPOINTS_FILE), defaultConfig())
+  for (const warning of [...plan.warnings, ...continued(before, hadSettings), ...doubts]) {
     output.stderr(`namegate: ${warning}\n`)
   }
   const list = listOf(options, folder)

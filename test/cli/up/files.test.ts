@@ -5,10 +5,18 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { parseAddress } from '../../../src/core/ip.ts'
-import { loadConfig } from '../../../src/config/load.ts'
+import { defaultConfig, loadConfig } from '../../../src/config/load.ts'
 import { readEndpointFiles } from '../../../src/sources/files/endpoint-files.ts'
 import { loadAllowList } from '../../../src/policy/load/allow-list.ts'
-import { ALLOW_FILE, CONFIG_FILE, filesOf, text, type UpTexts } from '../../../src/cli/up/files.ts'
+import {
+  ALLOW_FILE,
+  CONFIG_FILE,
+  ENDPOINTS_FILE,
+  filesOf,
+  text,
+  type UpTexts,
+} from '../../../src/cli/up/files.ts'
+import { policyWarnings } from '../../../src/cli/up/policy-warnings.ts'
 import { initFiles } from '../../../src/cli/up/init-files.ts'
 import type { UpPlan } from '../../../src/cli/up/plan.ts'
 import { mkFolder } from '../../support/nodes/daemon-files.ts'
@@ -138,3 +146,44 @@ test('text quotes what YAML would read in another way', () => {
   ]
   for (const [given = '', wanted] of rows) assert.equal(text(given), wanted)
 })
+
+const NAMED = 'egress: [{ toFQDNs: [{ matchName: a.example }] }]'
+const ASKED = `egress:
+    - toFQDNs: [{ matchName: a.example }]
+    - toPorts: [{ ports: [{ port: "53", protocol: ANY }], rules: { dns: [{ matchName: a.example }] } }]`
+const DOUBTS: readonly (readonly [
+  app: string,
+  spec: string,
+  allows: string,
+  found: RegExp,
+  why: string,
+])[] = [
+  ['box', ASKED, '', /^$/, 'the policy selects the workload and lets the name be asked'],
+  [
+    'bax',
+    ASKED,
+    '',
+    /^\S*policy\.yaml:\d+:\d+: selects-nothing: [^]*\nthe workload has the label app=box$/,
+    'the policy selects nothing',
+  ],
+  ['box', NAMED, '', /: never-asked: no rules\.dns lets the endpoints ask a\.example: /, 'unasked'],
+  ['box', NAMED, 'a.example', /^$/, 'a line of --allow lets the name be asked'],
+]
+for (const [app, spec, allows, found, why] of DOUBTS) {
+  test(`policyWarnings says what policy lint says: ${why}`, () => {
+    const policy = `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: web }
+spec:
+  endpointSelector: { matchLabels: { app: ${app} } }
+  ${spec}
+`
+    const made = filesOf({ ...TEXTS, allows: allows === '' ? [] : [allows] })
+    const at = dirname(write('doubts', new Map([...made, ['policy.yaml', policy]])))
+    const paths = ['policy.yaml', ...(allows === '' ? [] : [ALLOW_FILE])].map((file) =>
+      join(at, file),
+    )
+    const lines = policyWarnings(paths, join(at, ENDPOINTS_FILE), defaultConfig())
+    assert.match(lines.join('\n'), found)
+  })
+}
