@@ -21,7 +21,7 @@ import type { SharedRules } from '../enforcement/shared-rules.ts'
 import type { Asker, Question } from './explanation.ts'
 import { wordForRule } from './allow-lists.ts'
 import { keyOf, type Peer } from './peer.ts'
-import { includes, rulesOf } from './rules.ts'
+import { explained, includes, rulesOf } from './rules.ts'
 
 /** The verdict on a question about a name, with the rules and patterns behind it. */
 export interface AskDecision {
@@ -132,6 +132,22 @@ function poolEntries(rule: Rule, protocol: DnsProtocol): readonly PortRule[] {
 
 function permits({ dns }: PortRule, name: Uint8Array): boolean {
   return dns === undefined || dns.some((pattern) => matches(pattern, name))
+}
+
+/** Returns a note with the remedy if a rule names the name under toFQDNs, for a name that no rule lets the endpoint ask. */
+export function unaskedNote({ compiled }: SharedRules, name: Uint8Array): readonly string[] {
+  const naming = rulesOf(compiled.policies).find(
+    ({ rule: { action, peers } }) =>
+      action === 'allow' &&
+      peers.kind !== 'any' &&
+      peers.selectors.some((each) => each.kind === 'fqdn' && matches(each.pattern, name)),
+  )
+  if (naming === undefined) return []
+  const text = formatName(name)
+  const { policy, file, line } = explained(naming)
+  return [
+    `${policy} ${file}:${line} has ${text} under toFQDNs, but no rule lets it be asked: add a rule with toPorts 53, protocol ANY, and ${text} under rules.dns`,
+  ]
 }
 
 /** Returns the reason of a decision, as a sentence without a full stop. */

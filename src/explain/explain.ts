@@ -2,11 +2,13 @@
 // daemon uses it for `POST /v1/explain`. The command line uses it on a core that it made from files. The cost is one look at each rule
 // of the endpoint's policies. For a denied question it also looks at rules of other policies, to find the nearest one.
 
+import { TCP, UDP } from '../core/protocol.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
+import { MAY_ASK } from '../enforcement/dns-verdicts.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
 import { everyPortNote, lineForName, permittingLines } from './allow-lists.ts'
-import { decideAsking, otherProtocolNote, reasonOfAsking } from './ask.ts'
+import { decideAsking, otherProtocolNote, reasonOfAsking, unaskedNote } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
 import { nearestAsking } from './nearest.ts'
@@ -34,9 +36,15 @@ export function explain(
 ): Explanation | undefined {
   const shared = policies.inForceOf(asker.id)
   if (shared === undefined) return undefined
-  return question.kind === 'ask'
-    ? explainAsking({ core, policies }, asker, shared, question)
-    : explainConnecting({ core, shared, all: policies.policies }, asker, question)
+  if (question.kind === 'ask') return explainAsking({ core, policies }, asker, shared, question)
+  const found = explainConnecting({ core, shared, all: policies.policies }, asker, question)
+  const { name } = question
+  if (name === undefined || found.verdict !== 'allow') return found
+  // An address has the labels of a name only after an answer, which the endpoint cannot get without asking.
+  const isAskable = ([UDP, TCP] as const).some(
+    (protocol) => policies.dnsVerdicts.judge(asker.id, protocol, name, 0) === MAY_ASK,
+  )
+  return isAskable ? found : { ...found, notes: [...found.notes, ...unaskedNote(shared, name)] }
 }
 
 function explainAsking(
@@ -73,6 +81,11 @@ function explainAsking(
           )
         : null,
     add,
-    notes: [...unselectedNote(shared), ...otherProtocolNote(asking), ...everyPortNote(add)],
+    notes: [
+      ...unselectedNote(shared),
+      ...otherProtocolNote(asking),
+      ...everyPortNote(add),
+      ...(isByDefault ? unaskedNote(shared, question.name) : []),
+    ],
   }
 }
