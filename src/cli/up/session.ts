@@ -15,6 +15,7 @@ import { clientOf } from '../client.ts'
 import { EXIT_NEGATIVE, EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from '../command.ts'
 import { runIn } from './network.ts'
 import { Refusals } from './refusals.ts'
+import { waitingText } from './waiting-text.ts'
 import type { WatchedList } from './watched-list.ts'
 
 export interface SessionOptions {
@@ -193,10 +194,10 @@ async function untilReady(options: SessionOptions): Promise<true> {
   for (;;) {
     const reasons = await whyNotReady(client)
     if (reasons.length === 0) return true
-    const text = reasons.join('; ')
+    const text = waitingText(reasons)
     if (process.uptime() * 1000 > WAITING_MS && text !== told) {
       told = text
-      options.output.stderr(`namegate: not ready yet: ${text}\n`)
+      options.output.stderr(`namegate: ${text}\n`)
     }
     await pause(LOOK_MS)
   }

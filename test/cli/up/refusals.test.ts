@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FlowFields } from '../../../src/cli/flows/flow-fields.ts'
 import { Refusals } from '../../../src/cli/up/refusals.ts'
+import { waitingText } from '../../../src/cli/up/waiting-text.ts'
 
 const TIME = '2026-01-02T03:04:05.678Z'
 const denied = { time: TIME, kind: 'denied', name: 'a.example', type: 'A', reason: null, rules: [] }
@@ -146,4 +147,12 @@ test('Refusals appends nothing to a list of the user, which can end without a li
     line ?? '',
     /to allow it on every port: add the line a\.example to \/srv\/box\.allow$/,
   )
+})
+
+test('waitingText does not alarm while a DNS server has not answered yet', () => {
+  const unanswered = 'no upstream has answered yet'
+  assert.match(waitingText([unanswered]), /^still starting: .*the workload has asked nothing yet/)
+  assert.equal(waitingText(['the daemon starts']), 'not ready yet: the daemon starts')
+  const both = ['policy is not loaded', unanswered]
+  assert.equal(waitingText(both), `not ready yet: ${both.join('; ')}`)
 })
