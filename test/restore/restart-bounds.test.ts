@@ -102,3 +102,26 @@ test('A node that starts again evicts no name under an open connection if one an
   const lost = connected.filter((address) => node.labelsOf(address).length === 0)
   assert.deepEqual(lost, [])
 })
+
+test('A look of a restart that brings back more than a bound allows evicts names without a connection', () => {
+  const [disk, clock] = [new MemoryState(), new FakeClock()]
+  const [most, open, fresh] = [300, 250, 100]
+  const bounds = { 'names-per-wildcard': most, 'wildcard-names': 10_000 }
+  const old = start(disk, clock, bounds, undefined, 2048)
+  const pod = old.endpoint('pod').id
+  const addressOf = (i: number): string => `192.0.${2 + (i >> 8)}.${i & 255}`
+  for (let i = 0; i < most; i++) old.learn(pod, `n${i}.x`, [addressOf(i)])
+  old.takeOver()
+  clock.advance(1000)
+  const node = start(disk, clock, bounds, old.recorder, 2048)
+  const connected = Array.from({ length: open }, (_, i) => `${addressOf(i)}/32`)
+  for (const address of connected) {
+    node.recorder.connections.push({ endpoint: pod, peer: prefixOf(address) })
+  }
+  clock.advance(1000)
+  const address = addressWithoutSaved(disk)
+  for (let i = 0; i < fresh; i++) node.learn(pod, `new${i}.x`, [address])
+  node.takeOver()
+  const lost = connected.filter((each) => node.labelsOf(each).length === 0)
+  assert.deepEqual(lost, [])
+})

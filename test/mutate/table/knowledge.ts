@@ -164,6 +164,15 @@ export const KNOWLEDGE: readonly Mutation[] = [
       ],
     ],
   ),
+  ...inFile('src/restore/pending-entries.ts', RESTART, [['    expiry.lookOnce()\n', '']]),
+  ...inFile('src/names/expiry/connection-looks.ts', RESTART, [
+    ['else this.#passNow(endpoint, row)', 'else this.#begun.push(endpoint, row)'],
+  ]),
+  ...inFile(
+    'src/intercept/plan.ts',
+    ['test/intercept/plan.test.ts'],
+    [['      ofEndpoints ||\n', '']],
+  ),
   ...inFile('src/restore/restart.ts', RESTART, [
     [
       'if (!isWorld || batch.length(entry) !== widthOf(batch.family(entry))) return false',
