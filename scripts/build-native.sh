@@ -54,9 +54,11 @@ make_file() {
 node_headers() {
 	for candidate in \
 		"$(node -p 'require("path").resolve(process.execPath, "../../include/node")' 2>/dev/null)" \
-		"$(npm config get nodedir 2>/dev/null)/include/node" \
 		/usr/include/node \
-		node_modules/node-api-headers/include; do
+		node_modules/node-api-headers/include \
+		npm; do
+		# npm takes a while, so it is asked last.
+		[ "$candidate" != npm ] || candidate=$(npm config get nodedir 2>/dev/null)/include/node
 		if [ -f "$candidate/node_api.h" ]; then
 			printf '%s' "$candidate"
 			return 0
