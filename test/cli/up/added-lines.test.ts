@@ -46,6 +46,15 @@ for (const [why, text, added] of ROWS) {
   })
 }
 
+test('addedTo leaves out a list that it cannot read, and says why', () => {
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  assert.deepEqual(addedTo(join(file, 'up.allow'), []), NONE, 'no list can be below a file')
+  const { lines, faults } = addedTo(folder, [])
+  assert.deepEqual(lines, [])
+  assert.match(faults.join(), /^the list .*: EISDIR/)
+})
+
 test('addedBefore finds the lines of a killed run for the same workload only', () => {
   assert.deepEqual(addedBefore(folder, BOX), NONE, 'no run was killed')
   writeFileSync(LIST, 'a.test\nc.test\n')
