@@ -225,6 +225,8 @@ function writeFiles(
     )
   }
   try {
+    // First, because no note may name a folder that cannot be made.
+    if (write !== undefined) mkdirSync(join(folder, POLICIES_FOLDER), { recursive: true })
     emptyFolder(running, continues)
     mkdirSync(running, { recursive: true })
     writeNote(running, { target, list: join(folder, ALLOW_FILE), allows })

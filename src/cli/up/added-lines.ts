@@ -3,7 +3,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { systemCodeOf } from '../../core/errors.ts'
+import { messageOf, systemCodeOf } from '../../core/errors.ts'
 import { allowLines } from '../../policy/allow-line.ts'
 import type { UpTarget } from './arguments.ts'
 
@@ -50,10 +50,12 @@ export function noteIn(
   }
 }
 
-/** Reads the lines that were added to a list. The file may be missing. */
+/** Reads the lines that were added to a list. The file may be missing. A list that cannot be read counts as a fault. */
 export function addedTo(list: string, allows: readonly string[]): AddedLines {
   const given = new Set(allows)
-  const entries = allowLines(textIn(list)).filter(({ text }) => !given.has(text))
+  const text = textIn(list)
+  if (text instanceof Error) return { lines: [], faults: [`the list ${list}: ${text.message}`] }
+  const entries = allowLines(text).filter(({ text }) => !given.has(text))
   const lines = entries.flatMap(({ text, read }) => (read.kind === 'ok' ? [text] : []))
   const faults = entries.flatMap(({ text, read }) =>
     read.kind === 'ok' ? [] : [`${JSON.stringify(text)}: ${read.reason}`],
@@ -66,12 +68,12 @@ export function workloadOf({ kind, value }: UpTarget): string {
   return `${kind} ${value}`
 }
 
-/** The text of a file. Empty if there is none. */
-function textIn(file: string): string {
+/** The text of a file, or why it cannot be read. Empty if there is no file. */
+function textIn(file: string): string | Error {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    if (systemCodeOf(error) === 'ENOENT') return ''
-    throw error
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes(systemCodeOf(error) ?? '')
+    return isMissing ? '' : new Error(messageOf(error))
   }
 }
