@@ -30,12 +30,13 @@ export function formatTop({ top, status, width, rows, style }: TopText): readonl
     title(head),
     ...(lines.length === 0 ? NONE : lines.slice(0, rows).map(cut)),
   ]
+  const refused = refusedTitle(top)
   return [
     title(summary(top)),
     verdictLine(top, style, width),
-    ...section(`${heads('FLOWS', 'REFUSED')}NAME`, listOf(top.names).map(nameLine)),
-    ...section(`${heads('FLOWS', 'REFUSED')}ENDPOINT`, listOf(top.endpoints).map(endpointLine)),
-    ...section(`${heads('REFUSED')}WHAT`, listOf(top.refusals).map(refusalLine)),
+    ...section(`${heads('FLOWS', refused)}NAME`, listOf(top.names).map(nameLine)),
+    ...section(`${heads('FLOWS', refused)}ENDPOINT`, listOf(top.endpoints).map(endpointLine)),
+    ...section(`${heads(refused)}WHAT`, listOf(top.refusals).map(refusalLine)),
     ...section(`${heads('RTT MS', 'FAILED')}UPSTREAM`, slowest(status.upstreams).map(upstreamLine)),
   ]
 }
@@ -44,6 +45,12 @@ function summary({ time, seconds, flows }: PartOf<Top>): string {
   const [count, span] = [numberOf(flows), numberOf(seconds)]
   const rate = span === 0 ? '0' : (count / span).toFixed(1)
   return `namegate top  ${textOf(time).slice(11, 19)}  ${count} flows in ${Math.round(span)} s, ${rate}/s`
+}
+
+/** Returns the title of the counts of flows that policy does not allow. In audit they pass. */
+function refusedTitle({ verdicts }: PartOf<Top>): string {
+  const { deny, audit }: PartOf<Top['verdicts']> = fieldsOf(verdicts)
+  return numberOf(deny) === 0 && numberOf(audit) > 0 ? 'AUDITED' : 'REFUSED'
 }
 
 function verdictLine({ verdicts }: PartOf<Top>, style: Style, width: number): string {

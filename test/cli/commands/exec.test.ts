@@ -30,6 +30,8 @@ test('execCommand refuses wrong use with exit code 2, before anything is made', 
   const rows: readonly (readonly [args: string, why: RegExp])[] = [
     ['', /exec needs a COMMAND/],
     ['--allow', /--allow needs a value/],
+    ['--allow -- true', /--allow needs a value, found --/],
+    ['--allow --audit true', /--allow needs a value, found --audit/],
     ['--alow x ls', /unknown option "--alow"/],
     ['--policy a --policy b ls', /--policy was given twice/],
     ['--allow a..b ls', /--allow "a\.\.b", column 3: found an empty label/],

@@ -131,6 +131,18 @@ test('topCommand says what rows without an endpoint are', async () => {
   assert.match(text, / 1 {2}\(addresses of no endpoint\) {2}A a\.test: unknown-client\n/)
 })
 
+test('topCommand heads counts of flows that only audit would refuse with AUDITED', async () => {
+  const more = mkState()
+  more.flows.addPacket(now - 70, {
+    ...{ ...packet, kind: 'audit', protocol: 6, port: 443, names: [], reason: 'policy' },
+  })
+  const { time, ...rest } = await topView(more, { windowMs: 600_000, rows: 2 })
+  const look = { status: {}, width: 100, rows: 3, style: PLAIN }
+  const text = formatTop({ ...look, top: { time, ...rest } }).join('\n')
+  assert.match(text, /AUDITED {2}WHAT/)
+  assert.doesNotMatch(text, /REFUSED/)
+})
+
 test('topCommand refuses wrong options', async () => {
   for (const line of ['extra', '--interval 1ms', '--window x', '--rows many', '--color x']) {
     assert.equal((await runCommand(topCommand, ...line.split(' '))).code, 2, line)
