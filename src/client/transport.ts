@@ -92,6 +92,16 @@ async function* texts(
   }
 }
 
+/** The socket of a daemon that `namegate up` started. */
+const UP_SOCKET = /\/up-[^/]+\/admin\.sock$/
+
+/** How a daemon with this socket starts. */
+function startOf(path: string): string {
+  return UP_SOCKET.test(path)
+    ? "give the same 'namegate up' again"
+    : "start one with 'namegate run'"
+}
+
 function cannotReach(
   { path, named, remedy }: SocketPlace,
   error: NodeJS.ErrnoException,
@@ -105,12 +115,12 @@ function cannotReach(
     case 'ENOENT':
       return fail(
         'absent',
-        `No daemon at ${path}: there is no such socket: start one with 'namegate run'${also}`,
+        `No daemon at ${path}: there is no such socket: ${startOf(path)}${also}`,
       )
     case 'ECONNREFUSED':
       return fail(
         'absent',
-        `No daemon at ${path}: no process listens there, because its daemon has ended or another file took its place: start one with 'namegate run'`,
+        `No daemon at ${path}: no process listens there, because its daemon has ended or another file took its place: ${startOf(path)}`,
       )
     case 'EACCES':
     case 'EPERM':

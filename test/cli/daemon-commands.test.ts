@@ -260,15 +260,20 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
 })
 
 test('Commands name the remedy when no daemon runs or the config is wrong', async () => {
-  const gone = runCommand(statusCommand, '--socket', join(folder, 'none.sock'))
-  await assert.rejects(gone, (error) => {
-    assert.ok(error instanceof UnavailableError)
-    assert.match(
-      error.message,
+  const gone = [
+    [
+      'none.sock',
       /^No daemon at .*none\.sock: there is no such socket: start one with 'namegate run'/,
-    )
-    return true
-  })
+    ],
+    ['up-box/admin.sock', /: there is no such socket: give the same 'namegate up' again/],
+  ] as const
+  for (const [name, expected] of gone) {
+    await assert.rejects(runCommand(statusCommand, '--socket', join(folder, name)), (error) => {
+      assert.ok(error instanceof UnavailableError)
+      assert.match(error.message, expected)
+      return true
+    })
+  }
   const wrong = join(folder, 'wrong.yaml')
   writeFileSync(wrong, 'admn: {}\n')
   await assert.rejects(runCommand(statusCommand, '--config', wrong), InvalidInputError)
