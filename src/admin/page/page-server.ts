@@ -16,6 +16,7 @@ import { Guesses } from './guesses.ts'
 import type { PageCounts } from './counts.ts'
 import { partsOf } from './page.ts'
 import { Sessions } from './sessions.ts'
+import type { SignInReason } from './sign-in.ts'
 
 const CONNECTIONS_MAX = 128
 const REQUEST_MS = 10_000
@@ -28,7 +29,7 @@ export type PageConfig = NonNullable<Config['admin']['page']>
 export interface ServedPage {
   readonly counts: PageCounts
   answer(request: IncomingMessage, response: ServerResponse, mayWrite: boolean): Promise<boolean>
-  signIn(response: ServerResponse, status: number): Promise<void>
+  signIn(response: ServerResponse, reason: SignInReason): Promise<void>
 }
 
 export interface PageServerOptions {
@@ -169,17 +170,23 @@ export class PageServer {
     if (this.#isRight(token.trim(), request, response)) {
       return seeOther(response, this.#sessions?.open())
     }
-    await this.#unknown('/', response)
+    await this.#unknown('/', response, 'wrong')
   }
 
   /** Answers a client that has not shown the token. Only a browser that opens the page gets the form. */
-  async #unknown(path: string, response: ServerResponse): Promise<void> {
+  async #unknown(
+    path: string,
+    response: ServerResponse,
+    kind: 'none' | 'wrong' = 'none',
+  ): Promise<void> {
     const { page } = this.#options
     const status = response.statusCode === 429 ? 429 : 401
+    const seconds = Number(response.getHeader('retry-after'))
+    const reason: SignInReason = status === 429 ? { kind: 'wait', seconds } : { kind }
     if (status === 429) page.counts.refused.guesses++
     else page.counts.refused.token++
     if (status === 401) response.setHeader('www-authenticate', 'Bearer')
-    if (path === '/' && this.#sessions !== undefined) await page.signIn(response, status)
+    if (path === '/' && this.#sessions !== undefined) await page.signIn(response, reason)
     else end(response, status)
   }
 }

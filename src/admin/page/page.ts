@@ -15,7 +15,7 @@ import { explore, SEARCH_MAX } from './explore.ts'
 import { PageFiles, type PageFile } from './files.ts'
 import { HEADERS } from './headers.ts'
 import { Live } from './live.ts'
-import { sendSignIn } from './sign-in.ts'
+import { sendSignIn, type SignInReason } from './sign-in.ts'
 
 const SEARCHES_MAX = 4
 
@@ -61,8 +61,8 @@ export class Page {
     return true
   }
 
-  async signIn(response: ServerResponse, status: number): Promise<void> {
-    await sendSignIn(this.#files, response, status)
+  async signIn(response: ServerResponse, reason: SignInReason): Promise<void> {
+    await sendSignIn(this.#files, response, reason)
   }
 
   stop(): void {

@@ -7,7 +7,7 @@ import { newPageCounts } from '../../admin/page/counts.ts'
 import { PageFiles } from '../../admin/page/files.ts'
 import { partsOf } from '../../admin/page/page.ts'
 import type { ServedPage } from '../../admin/page/page-server.ts'
-import { sendSignIn } from '../../admin/page/sign-in.ts'
+import { sendSignIn, type SignInReason } from '../../admin/page/sign-in.ts'
 
 /** The headers of a browser that the page reads. */
 const PASSED = ['accept-encoding', 'content-type', 'content-length', 'if-none-match'] as const
@@ -31,8 +31,8 @@ export class ForwardedPage implements ServedPage {
     return true
   }
 
-  async signIn(response: ServerResponse, status: number): Promise<void> {
-    await sendSignIn(this.#files, response, status)
+  async signIn(response: ServerResponse, reason: SignInReason): Promise<void> {
+    await sendSignIn(this.#files, response, reason)
   }
 
   async #forward(

@@ -88,6 +88,27 @@ test('PageServer refuses all tokens after five wrong ones', async (context) => {
   assert.equal(lab.counts.refused.guesses, 2)
 })
 
+test('PageServer says in the form why a token was not accepted', async (context) => {
+  const lab = await serve(context)
+  const formOf = async (token: string): Promise<string> => {
+    const { body, headers } = await send(lab.tcp, '/sign-in', {
+      method: 'POST',
+      headers: FORM,
+      body: `token=${token}`,
+    })
+    const text = body.toString()
+    assert.equal(Number(headers['content-length']), body.length)
+    assert.ok(!text.includes(token), 'the form does not repeat the token')
+    return /<p role="alert">(.*)<\/p>/.exec(text)?.[1] ?? 'no message'
+  }
+  const first = (await send(lab.tcp, '/')).body.toString()
+  assert.match(first, /<p role="alert"><\/p>/, 'no message before the first token')
+  for (let i = 0; i < 5; i++) assert.equal(await formOf(`guessed-token-${i}`), 'Wrong token')
+  assert.match(await formOf(TOKEN), /^Too many tries: wait \d+ seconds?$/)
+  const later = (await send(lab.tcp, '/')).body.toString()
+  assert.match(later, /<p role="alert"><\/p>/, 'no message for the form itself')
+})
+
 test('PageServer serves the page and never the admin API', async (context) => {
   const lab = await serve(context)
   const rows: readonly (readonly [path: string, status: number, type: RegExp])[] = [
