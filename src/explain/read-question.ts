@@ -26,18 +26,30 @@ const DNS_PROTOCOLS: ReadonlyMap<string, DnsProtocol> = new Map([
   ['TCP', TCP],
 ])
 
-/** Reads a question. With `ask`, it is a question about a name; without it, about a connection. */
-export function readQuestion(texts: QuestionTexts): QuestionResult {
-  return texts.ask === undefined ? readConnect(texts) : readAsk(texts.ask, texts)
+/** Returns a field as the user writes it, such as `--name`. */
+type Spelling = (field: keyof QuestionTexts) => string
+
+const PORT_FORM =
+  'PORT/PROTOCOL or ICMP, such as 443/TCP; PORT is 1 to 65535, PROTOCOL is TCP, UDP or SCTP'
+
+/** Reads a question. With `ask`, it is a question about a name; without it, about a connection. Reasons name fields by `spell`. */
+export function readQuestion(
+  texts: QuestionTexts,
+  spell: Spelling = (field) => field,
+): QuestionResult {
+  return texts.ask === undefined ? readConnect(texts, spell) : readAsk(texts.ask, texts, spell)
 }
 
 function readAsk(
   ask: string,
   { server, protocol: over = 'UDP', name, address, port }: QuestionTexts,
+  spell: Spelling,
 ): QuestionResult {
   const beside = name !== undefined ? 'name' : address !== undefined ? 'address' : undefined
   const other = beside ?? (port !== undefined ? 'port' : undefined)
-  if (other !== undefined) return bad(other, 'is for a connection: write name in place of ask')
+  if (other !== undefined) {
+    return bad(other, `is for a connection: write ${spell('name')} in place of ${spell('ask')}`)
+  }
   const parsed = readName(ask)
   if (parsed.kind === 'bad') return bad('ask', `found ${quoted(ask)}: ${parsed.reason}`)
   const protocol = DNS_PROTOCOLS.get(over.toUpperCase())
@@ -52,10 +64,14 @@ function readAsk(
   return { kind: 'ok', question: { ...question, server: to } }
 }
 
-function readConnect({ server, protocol, name, address, port }: QuestionTexts): QuestionResult {
+function readConnect(
+  { server, protocol, name, address, port }: QuestionTexts,
+  spell: Spelling,
+): QuestionResult {
   const askOnly = server !== undefined ? 'server' : protocol !== undefined ? 'protocol' : undefined
   if (askOnly !== undefined) {
-    return bad(askOnly, 'is for a question for a name: write ask in place of name and address')
+    const remedy = `write ${spell('ask')} in place of ${spell('name')} and ${spell('address')}`
+    return bad(askOnly, `is for a question for a name: ${remedy}`)
   }
   if (name === undefined && address === undefined) {
     return bad('name', 'found neither ask nor name nor address, expected one')
@@ -63,7 +79,7 @@ function readConnect({ server, protocol, name, address, port }: QuestionTexts): 
   if (port === undefined) return bad('port', 'found none, expected one, such as 443/TCP')
   const to = readPort(port)
   if (to === undefined) {
-    return bad('port', `found ${quoted(port)}, expected PORT/PROTOCOL or ICMP, such as 443/TCP`)
+    return bad('port', `found ${quoted(port)}, expected ${PORT_FORM}`)
   }
   const question = { kind: 'connect', ...to } as const
   const at = address === undefined ? undefined : parseAddress(address)
@@ -79,13 +95,22 @@ function readConnect({ server, protocol, name, address, port }: QuestionTexts): 
 
 /** Reads a name. Refuses a URL or a pattern: it could be a name on the wire, but the user hardly means one. */
 function readName(text: string): NameResult {
+  const reason = oddCharacter(text)
+  return reason === undefined ? parseName(text) : { kind: 'bad', reason }
+}
+
+/** Returns why a text is hardly meant as a name: it is a URL, an address with a port, or a pattern. Undefined for other texts. */
+export function oddCharacter(text: string): string | undefined {
   const [odd] = /[^a-z0-9._\\-]/i.exec(text.replace(/\\(?:\d{3}|.)/g, '')) ?? []
-  if (odd === undefined || odd.charCodeAt(0) > 0x7e) return parseName(text)
+  if (odd === undefined || odd.charCodeAt(0) > 0x7e) return undefined
   const octet = String(odd.charCodeAt(0)).padStart(3, '0')
-  const remedy =
-    odd === '*' ? 'a name instead of a pattern' : 'the name alone, without scheme, port and path'
-  const reason = `character ${quoted(odd)}: write ${remedy}; an octet that is meant so is written \\${octet}`
-  return { kind: 'bad', reason }
+  return `character ${quoted(odd)}: write ${remedyFor(odd, text)}; an octet that is meant so is written \\${octet}`
+}
+
+function remedyFor(odd: string, text: string): string {
+  if (odd === '*') return 'a name instead of a pattern'
+  if (text.includes('/')) return 'the name alone, without scheme and path'
+  return odd === ':' ? 'the name alone, without port' : 'the name alone'
 }
 
 /** Reads `443/TCP`, or a protocol without ports, such as `ICMP`. For a port without a protocol, the protocol is TCP. */
@@ -94,7 +119,7 @@ function readPort(text: string): { readonly protocol: number; readonly port: num
   const [, digits, word = 'TCP'] = /^(\d{1,5})(?:\/([a-z]+))?$/i.exec(text) ?? []
   const protocol = parseProtocol(word) ?? 0
   const port = Number(digits)
-  const isPort = digits !== undefined && port <= 65_535
+  const isPort = port >= 1 && port <= 65_535
   return isPort && PORT_PROTOCOLS.includes(protocol) ? { protocol, port } : undefined
 }
 

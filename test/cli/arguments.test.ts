@@ -252,10 +252,21 @@ const REMEDIES: readonly (readonly [line: string, said: RegExp])[] = [
   ['explain a.x --as shop --name b.x --port 443', /explain takes NAME or --name NAME/],
   [
     'explain --as shop --ask a.x --port 443',
-    /--port: is for a connection: write name in place of ask\n/,
+    /--port: is for a connection: write --name in place of --ask\n/,
   ],
   ['explain --as shop --protocol TCP --port 443', /--protocol: .* question for a name/],
   ['explain --as shop --address 10.0.0.1 --port 443/GRE', /expected PORT\/PROTOCOL or ICMP/],
+  ['explain', /explain needs the NAME .*, such as explain www\.example\.com or explain \S+:443\n/],
+  ['explain --port 443', /explain needs the NAME /],
+  ['explain a.x:99999', /: P of a\.x:99999: found "99999", expected .* PORT is 1 to 65535/],
+  ['explain a.x:0', /: P of a\.x:0: found "0", expected PORT\/PROTOCOL or ICMP/],
+  ['explain a.x:http', /: P of a\.x:http: found "http", expected PORT\/PROTOCOL or ICMP/],
+  ['explain a.x:', /: P of a\.x:: found "", expected PORT\/PROTOCOL or ICMP/],
+  ['explain a.x --address 10.0.0.1', /--port: found none, expected one, such as 443\/TCP/],
+  [
+    'explain http://a.x',
+    /: NAME: found "http:\/\/a\.x": character ":": write the name alone, without scheme and path;/,
+  ],
 ]
 
 for (const [line, said] of REMEDIES) {

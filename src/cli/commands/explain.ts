@@ -16,6 +16,10 @@ import type { PartOf } from '../fields.ts'
 import { onlyEndpoint } from '../only-endpoint.ts'
 import { formatExplanation } from '../policy/explanation-text.ts'
 
+/** Fields that say what kind of question is meant. */
+const WHAT = ['ask', 'server', 'protocol', 'name', 'address'] as const
+const NO_QUESTION =
+  'explain needs the NAME that is asked or connected to, such as explain www.example.com or explain www.example.com:443'
 const TEXTS = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
 
 export async function runExplain(read: ParsedArguments, output: CommandOutput): Promise<number> {
@@ -26,11 +30,10 @@ export async function runExplain(read: ParsedArguments, output: CommandOutput): 
   const placed = word === undefined ? undefined : placeWord(word, given)
   if (placed?.fault !== undefined) return read.wrong(placed.fault)
   const question: QuestionTexts = Object.fromEntries(given)
-  const asked = readQuestion(question)
-  if (asked.kind === 'bad') {
-    const where = asked.field === placed?.field ? JSON.stringify(word) : `--${asked.field}`
-    return read.wrong(`${where}: ${asked.reason}`)
-  }
+  if (WHAT.every((name) => question[name] === undefined)) return read.wrong(NO_QUESTION)
+  const spell = (field: Field): string => placed?.spelling.get(field) ?? `--${field}`
+  const asked = readQuestion(question, spell)
+  if (asked.kind === 'bad') return read.wrong(`${spell(asked.field)}: ${asked.reason}`)
   const client = await openClient(read)
   const endpoint = texts.get('as') ?? (await onlyEndpoint(client, output))
   const words = [...given].flatMap(([name, text]) =>
@@ -44,10 +47,10 @@ export async function runExplain(read: ParsedArguments, output: CommandOutput): 
 
 type Field = (typeof TEXTS)[number]
 
-/** The field of the question to which the word belongs, or a fault. */
+/** The fields of the question that the word has, and how the forms of use write them, or a fault. */
 type PlacedWord =
-  | { readonly field: Field; readonly fault?: undefined }
-  | { readonly field?: undefined; readonly fault: string }
+  | { readonly spelling: ReadonlyMap<Field, string>; readonly fault?: undefined }
+  | { readonly spelling?: undefined; readonly fault: string }
 
 /** Adds the word, which is NAME, NAME:PORT, ADDRESS or ADDRESS:PORT, to the fields of a question. */
 function placeWord(word: string, given: Map<Field, string | undefined>): PlacedWord {
@@ -60,16 +63,18 @@ function placeWord(word: string, given: Map<Field, string | undefined>): PlacedW
   if (isAddress && given.get('port') === undefined) {
     return { fault: `${host} is an address, and needs a port: write explain ${host} --port 443` }
   }
-  const connects = given.get('port') !== undefined
+  const connects = given.get('port') !== undefined || given.get('address') !== undefined
   const field = isAddress ? 'address' : connects ? 'name' : 'ask'
   if (given.get(field) !== undefined) return { fault: `explain takes NAME or --${field} NAME` }
   given.set(field, host)
-  return { field }
+  const spelling = new Map<Field, string>([[field, 'NAME']])
+  if (port !== undefined) spelling.set('port', `P of ${word}`)
+  return { spelling }
 }
 
-/** Splits `a.example:443/tcp` and `[::1]:443`. A word of another form has no port. */
+/** Splits `a.example:443/tcp`, `a.example:icmp` and `[::1]:443`. An address without brackets and a URL have no port. */
 function splitPort(word: string): { readonly host: string; readonly port?: string } {
   const [, inner, plain = '', port] =
-    /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+(?:\/[a-z]+)?)$/i.exec(word) ?? []
+    /^(?:\[([^\]]+)\]|([^:[\]]+)):([^:/]*|[^:/]+\/[^:/]*)$/.exec(word) ?? []
   return port === undefined ? { host: word } : { host: inner ?? plain, port }
 }

@@ -47,6 +47,7 @@ test('explainCommand says whether an endpoint can ask or connect, with its exit 
       'a protocol without ports',
     ],
     ['a.x:443 --as shop', 0, /^verdict: +allow\n/, 'NAME:PORT'],
+    ['a.x:ICMP --as shop', 1, /^reason: +ICMP is denied/m, 'NAME:ICMP'],
     ['a.x:80/tcp --as shop', 1, /^verdict: +deny\n/, 'NAME:PORT/PROTOCOL'],
     [
       '192.0.2.9 --port 443 --as shop',

@@ -191,7 +191,10 @@ test('policyExplainCommand refuses a wrong question with exit code 2', async () 
   const rows: readonly (readonly [args: string, words: RegExp])[] = [
     ['--ask a.b', /needs --policies/],
     [`--policies ${POLICY} --ask a.b`, /needs --labels/],
-    [`--policies ${POLICY} --labels a=b`, /--name: found neither ask nor name nor address/],
+    [
+      `--policies ${POLICY} --labels a=b`,
+      /needs a question, such as --ask \S+ or --name \S+ --port 443\n/,
+    ],
     [`--policies ${POLICY} --labels a=b --name a.b`, /--port: found none/],
     [
       `--policies ${POLICY} --labels a=b --name a.b --port 70000`,
@@ -205,7 +208,7 @@ test('policyExplainCommand refuses a wrong question with exit code 2', async () 
     [`--policies ${POLICY} --labels a=b --address 1.2.3 --port 1`, /--address: found "1\.2\.3"/],
     [
       `--policies ${POLICY} --labels a=b --ask a.b --port 53`,
-      /--port: is for a connection: write name in place of ask/,
+      /--port: is for a connection: write --name in place of --ask/,
     ],
     [
       `--policies ${POLICY} --labels a=b --ask a.b --server 9.9.9.9`,
@@ -213,7 +216,7 @@ test('policyExplainCommand refuses a wrong question with exit code 2', async () 
     ],
     [
       `--policies ${POLICY} --labels a=b --server 9.9.9.9:53 --name a.b --port 1`,
-      /--server: is for a question for a name: write ask in place of name and address/,
+      /--server: is for a question for a name: write --ask in place of --name and --address/,
     ],
     [`--policies ${POLICY} --labels =b --ask a.b`, /--labels: found "=b", expected a label key/],
     [

@@ -113,11 +113,11 @@ test('parsePolicyTest reports each fault with its place and path', () => {
     ],
     [
       `${head}      - { ask: "http://a.b", verdict: deny }`,
-      'f.yaml:4:16: tests[0].expect[0].ask: found "http://a.b": character ":": write the name alone, without scheme, port and path; an octet that is meant so is written \\058',
+      'f.yaml:4:16: tests[0].expect[0].ask: found "http://a.b": character ":": write the name alone, without scheme and path; an octet that is meant so is written \\058',
     ],
     [
       `${head}      - { name: "a.b:53", port: 53, verdict: deny }`,
-      'f.yaml:4:17: tests[0].expect[0].name: found "a.b:53": character ":": write the name alone, without scheme, port and path; an octet that is meant so is written \\058',
+      'f.yaml:4:17: tests[0].expect[0].name: found "a.b:53": character ":": write the name alone, without port; an octet that is meant so is written \\058',
     ],
     [
       `${head}      - { name: "*.b", port: 53, verdict: deny }`,
@@ -130,7 +130,7 @@ test('parsePolicyTest reports each fault with its place and path', () => {
     ],
     [
       `${head}      - { name: a.b, port: 443/HTTP, verdict: deny }`,
-      'f.yaml:4:28: tests[0].expect[0].port: found "443/HTTP", expected PORT/PROTOCOL or ICMP, such as 443/TCP',
+      'f.yaml:4:28: tests[0].expect[0].port: found "443/HTTP", expected PORT/PROTOCOL or ICMP, such as 443/TCP; PORT is 1 to 65535, PROTOCOL is TCP, UDP or SCTP',
     ],
     [
       `${head}      - { nam: a.b, verdict: deny }`,
