@@ -257,6 +257,8 @@ const REMEDIES: readonly (readonly [line: string, said: RegExp])[] = [
   ['explain --as shop --protocol TCP --port 443', /--protocol: .* question for a name/],
   ['explain --as shop --address 10.0.0.1 --port 443/GRE', /expected PORT\/PROTOCOL or ICMP/],
   ['explain', /explain needs the NAME .*, such as explain www\.example\.com or explain \S+:443\n/],
+  ['ask http://a.x', /: NAME: found "http:\/\/a\.x": .* the name alone, without scheme and path;/],
+  ['ask a.x:53', /: NAME: found "a\.x:53": character ":": write the name alone, without port;/],
   ['explain --port 443', /explain needs the NAME /],
   ['explain a.x:99999', /: P of a\.x:99999: found "99999", expected .* PORT is 1 to 65535/],
   ['explain a.x:0', /: P of a\.x:0: found "0", expected PORT\/PROTOCOL or ICMP/],
