@@ -226,7 +226,11 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
   const upstream = await FakeUpstream.start()
   t.after(() => upstream.stop())
   const args = ['B.X', '--server', `127.0.0.1:${upstream.port}`, '--socket', socket]
-  state.flows.addDns(0, mkDnsFlow('b.x', { kind: 'answered', outcome: 1, addresses: 1 }))
+  // The answer of a listener, which records the flow.
+  upstream.behaviour = (query) => {
+    state.flows.addDns(0, mkDnsFlow('b.x', { kind: 'answered', outcome: 1, addresses: 1 }))
+    query.send(answerTo(query))
+  }
   for (const more of [[], ['--tcp']]) {
     const { code, out } = await runCommand(askCommand, ...args, ...more)
     assert.equal(code, 0, out)
@@ -252,6 +256,10 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
     cut,
     /NOERROR over UDP \(qr .*tc.*\)\nthe answer is cut off: --tcp asks for all of it\n/i,
   )
+  upstream.behaviour = (query) => query.send(answerTo(query))
+  const other = await runCommand(askCommand, ...args)
+  assert.equal(other.code, 0, 'the flows of earlier queries are not of this one')
+  assert.match(other.out, /\ndecision: none: 127\.0\.0\.1:\d+ is no listener of this daemon \(/)
   for (const bad of [[], ['a', 'A', 'b'], ['a..b'], ['a', 'NOTYPE']]) {
     assert.equal((await runCommand(askCommand, ...bad, '--socket', socket)).code, 2, bad.join(' '))
   }

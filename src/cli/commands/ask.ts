@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { UnavailableError } from '../../core/errors.ts'
 import {
+  formatSocketAddress,
   parseSocketAddress,
   SOCKET_ADDRESS_FORM,
   type SocketAddress,
@@ -25,7 +26,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { faultNotes } from '../file-faults.ts'
-import { listOf, textOf, type PartOf } from '../fields.ts'
+import { listOf, numberOf, textOf, type PartOf } from '../fields.ts'
 import type { FlowFields } from '../flows/flow-fields.ts'
 import { formatFlow } from '../flows/flow-text.ts'
 import { endpointNames, onlyEndpoint } from '../only-endpoint.ts'
@@ -56,21 +57,25 @@ export async function runAsk(read: ParsedArguments, output: CommandOutput): Prom
   const as =
     read.texts.get('as') ?? (given === undefined ? await unreachable(client, output) : undefined)
   const overTcp = read.flags.has('tcp')
+  const before = await lastFlow(client)
   const octets =
     as === undefined
       ? await askServer(given ?? (await listenerOf(client)), query.octets, overTcp)
       : await askAs(client, as, query.octets, overTcp, read.texts.get('server'))
   const decoded = messageOf(octets ?? query.octets)
-  const decision = await decisionOf(client, decoded, as)
+  const decision = await decisionOf(client, { message: decoded, endpoint: as, before })
   const isDenied = decision !== undefined && decision.verdict === 'deny'
   const message = octets === undefined ? undefined : decoded
   const protocol = overTcp ? 'TCP' : 'UDP'
-  output.stdout(
-    read.texts.has('output')
-      ? toJson({ ...message, protocol, edns: message?.edns ?? null, decision: decision ?? null })
-      : formatAnswer(decoded, message, decision, protocol),
-  )
-  if (isDenied && !read.texts.has('output')) output.stderr(await faultNotes(client))
+  if (read.texts.has('output')) {
+    const edns = message?.edns ?? null
+    output.stdout(toJson({ ...message, protocol, edns, decision: decision ?? null }))
+  } else {
+    const server = as === undefined ? given : undefined
+    const why = decision === undefined ? await noDecision(client, server) : formatFlow(decision)
+    output.stdout(`${formatAnswer(decoded, message, protocol)}decision: ${why}\n`)
+    if (isDenied) output.stderr(await faultNotes(client))
+  }
   return message !== undefined && ANSWERED.includes(message.rcode) && !isDenied
     ? EXIT_OK
     : EXIT_NEGATIVE
@@ -146,11 +151,29 @@ function loopback({ family, port }: SocketAddress): SocketAddress {
   return { family, octets, port }
 }
 
-/** Returns the latest flow about the question. Undefined if there is no such flow, or if no daemon answers. */
+/** A query that was answered, and the number of the last flow before it. */
+interface Asked {
+  readonly message: MessageText
+  readonly endpoint: string | undefined
+  readonly before: number
+}
+
+/** Returns the number of the last flow. -1 without flows, and if no daemon answers. */
+async function lastFlow(client: Client): Promise<number> {
+  let found = -1
+  try {
+    for await (const flow of client.rows('GET /v1/flows', { query: { last: 1 }, timeoutMs: 2000 }))
+      found = numberOf(flow.number)
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error
+  }
+  return found
+}
+
+/** Returns the latest flow about the question since it was asked. Undefined if there is no such flow, or if no daemon answers. */
 async function decisionOf(
   client: Client,
-  message: MessageText,
-  endpoint: string | undefined,
+  { message, endpoint, before }: Asked,
 ): Promise<FlowFields | undefined> {
   const [question] = message.questions
   if (question === undefined) return undefined
@@ -159,9 +182,10 @@ async function decisionOf(
   try {
     const query = { last: FLOWS_LOOKED_AT }
     for await (const flow of client.rows('GET /v1/flows', { query, timeoutMs: 2000 })) {
-      const { endpoint: asker, name: asked, type }: FlowFields = flow
+      const { endpoint: asker, name: asked, type, number }: FlowFields = flow
       const isAsker = endpoint === undefined || asker === endpoint
-      if (isAsker && asked === name && type === question.type) found = flow
+      const isLater = numberOf(number) > before
+      if (isAsker && isLater && asked === name && type === question.type) found = flow
     }
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
@@ -169,17 +193,38 @@ async function decisionOf(
   return found
 }
 
+/** Says why the daemon recorded no decision about a query that was sent to `server`. */
+async function noDecision(client: Client, server: SocketAddress | undefined): Promise<string> {
+  let status: PartOf<Status>
+  try {
+    status = (await client.request('GET /v1/status', { timeoutMs: 2000 })).value
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error
+    return 'not known: no daemon answers'
+  }
+  const listeners = listOf(status.listeners).map((text) => textOf(text).replace(/ .*/, ''))
+  const isListener = ({ port, octets }: SocketAddress): boolean =>
+    listeners
+      .map(parseSocketAddress)
+      .some(
+        (at) =>
+          at !== undefined &&
+          at.port === port &&
+          (isUnspecified(at) || Buffer.compare(at.octets, octets) === 0),
+      )
+  if (server === undefined || isListener(server)) return 'not known: the daemon recorded none'
+  return `none: ${formatSocketAddress(server)} is no listener of this daemon (${listeners.join(', ')})`
+}
+
 function formatAnswer(
   { questions }: MessageText,
   answer: MessageText | undefined,
-  decision: FlowFields | undefined,
   protocol: 'TCP' | 'UDP',
 ): string {
   const asked = questions.map(({ name, type }) => `${name} ${type}`).join(', ')
-  const why = decision === undefined ? 'not known: no daemon answers' : formatFlow(decision)
   const what =
     answer === undefined ? `no answer over ${protocol}\n` : formatMessage(answer, protocol)
-  return `${cleanCell(asked)}: ${what}decision: ${why}\n`
+  return `${cleanCell(asked)}: ${what}`
 }
 
 function formatMessage(
