@@ -21,7 +21,7 @@ export async function openConfiguredClient({ texts: options }: ParsedArguments):
 
 /** Returns a client whose errors are UsageError for wrong input of the user, else UnavailableError. */
 export function clientOf(place: SocketPlace): Client {
-  return new Client({ ...place, remedy: 'give --socket or --config' }, (cause) => {
+  return new Client({ remedy: 'give --socket or --config', ...place }, (cause) => {
     const isInput = cause.status === 400 || cause.status === 404
     return isInput
       ? new UsageError(cause.message, { cause })

@@ -34,7 +34,7 @@ export async function readConfig(
 
 /** Returns the socket of --socket, else of $NAMEGATE_SOCKET. If undefined, the configuration names the socket. */
 export function givenSocket(option: string | undefined): SocketPlace | undefined {
-  if (option !== undefined) return { path: option, named: 'of --socket' }
+  if (option !== undefined) return { path: option }
   const path = process.env['NAMEGATE_SOCKET'] ?? ''
   return path === '' ? undefined : { path, named: 'of $NAMEGATE_SOCKET' }
 }

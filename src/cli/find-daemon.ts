@@ -1,6 +1,6 @@
 // Finds the socket of the daemon that a command asks, from any folder. `--socket`, `--config` and their variables name one daemon, which is
-// then the only one tried. Otherwise a configuration that is found by its place names the socket. If no daemon listens there, and exactly
-// one other daemon runs on this host, the command asks that one.
+// then the only one tried; if none listens at the socket of `--socket`, the error lists those that run. Otherwise a configuration that is
+// found by its place names the socket. If no daemon listens there, and exactly one other daemon runs on this host, the command asks that one.
 
 import { connect } from 'node:net'
 import { dirname, resolve } from 'node:path'
@@ -38,8 +38,10 @@ export async function runningBeside(
   options: ReadonlyMap<string, string>,
   note: (text: string) => void,
 ): Promise<SocketPlace> {
-  if (isNamed(options) || (await isListening(place.path))) return place
+  const isGiven = givenSocket(options.get('socket')) !== undefined
+  if ((isNamed(options) && !isGiven) || (await isListening(place.path))) return place
   const [only, ...others] = await runningSockets(resolve(place.path))
+  if (isGiven) return { ...place, remedy: remedyOf(only === undefined ? [] : [only, ...others]) }
   if (only === undefined) return place
   if (others.length > 0) {
     const all = [only, ...others].map(optionFor).join(', ')
@@ -57,6 +59,12 @@ export async function runningBeside(
 export function isNamed(options: ReadonlyMap<string, string>): boolean {
   const socket = givenSocket(options.get('socket'))
   return socket !== undefined || namedConfigFile(options.get('config')) !== undefined
+}
+
+/** What helps if no daemon listens at the socket of --socket. */
+function remedyOf(running: readonly string[]): string {
+  if (running.length === 0) return 'give another --socket'
+  return `choose a running one with ${running.map(optionFor).join(', ')}`
 }
 
 /** Returns the option that names a daemon, with the workload of a daemon of `namegate up`. */

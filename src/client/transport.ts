@@ -110,26 +110,26 @@ function cannotReach(
   const whose = named === undefined ? '' : ` (the socket ${named})`
   const also = remedy === undefined ? '' : `, or ${remedy}`
   const fail = (failure: ConnectionFailure, text: string): ConnectionError =>
-    new ConnectionError(failure, text + whose)
+    new ConnectionError(failure, text)
   switch (error.code) {
     case 'ENOENT':
       return fail(
         'absent',
-        `No daemon at ${path}: there is no such socket: ${startOf(path)}${also}`,
+        `No daemon at ${path}${whose}: there is no such socket: ${startOf(path)}${also}`,
       )
     case 'ECONNREFUSED':
       return fail(
         'absent',
-        `No daemon at ${path}: no process listens there, because its daemon has ended or another file took its place: ${startOf(path)}`,
+        `No daemon at ${path}${whose}: no process listens there, because its daemon has ended or another file took its place: ${startOf(path)}${also}`,
       )
     case 'EACCES':
     case 'EPERM':
       return fail(
         'denied',
-        `Cannot reach the daemon at ${path}: permission denied: run as the daemon's user or root`,
+        `Cannot reach the daemon at ${path}${whose}: permission denied: run as the daemon's user or root`,
       )
     case undefined:
     default:
-      return fail('broken', `Cannot reach the daemon at ${path}: ${error.message}`)
+      return fail('broken', `Cannot reach the daemon at ${path}${whose}: ${error.message}`)
   }
 }

@@ -38,8 +38,7 @@ const ROWS: readonly Row[] = [
     why: '--socket is first of all',
     args: ['--socket', 'given.sock', '--config', 'option.yaml'],
     env: { NAMEGATE_SOCKET: '/no/variable.sock', NAMEGATE_CONFIG: CONFIG },
-    socket: 'given.sock',
-    named: '(the socket of --socket)',
+    socket: 'given.sock: there is no such socket',
   },
   {
     why: '$NAMEGATE_SOCKET is before every configuration',

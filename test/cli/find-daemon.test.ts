@@ -115,6 +115,18 @@ test('Of several daemons none is chosen: the error lists their sockets', { skip 
   )
 })
 
+test('Beside a wrong --socket the error lists the daemons that run', { skip }, async () => {
+  const cwd = place('wrong-socket', [await listen('k.sock'), await listen('l.sock')])
+  for (const args of [['status'], GET]) {
+    const { code, stderr } = await command(cwd, ...args, '--socket', 'nope.sock')
+    assert.equal(code, 3)
+    assert.match(
+      stderr,
+      /No daemon at nope\.sock: .*choose a running one with --socket .*k\.sock, --socket .*l\.sock\n/,
+    )
+  }
+})
+
 test(
   'What ends enforcement never chooses a daemon, nor does a command with --config',
   { skip },
