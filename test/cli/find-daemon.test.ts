@@ -93,6 +93,29 @@ test('doctor asks the only daemon that runs, and checks its configuration', { sk
   assert.match(stdout, /^ok +configuration +\S+made-by-up\.yaml$/m)
 })
 
+test('doctor --socket checks the configuration of the daemon there', { skip }, async () => {
+  const config = join(folder, 'of-daemon.yaml')
+  writeFileSync(config, 'metrics: { port: 0 }\n')
+  const status = { version: VERSION, pid: 7, ready: true, mode: 'enforce', config }
+  const running = await listen('m.sock', JSON.stringify(status))
+  const cwd = place('doctor-socket', [running], join(folder, 'not-there.sock'))
+  const named = await command(cwd, 'doctor', '--socket', running)
+  assert.match(named.stdout, /^ok +configuration +\S+of-daemon\.yaml$/m, named.stderr)
+  assert.doesNotMatch(named.stdout, /config\/namegate\.yaml/)
+  const bare = await command(cwd, 'doctor')
+  assert.match(bare.stdout, /^ok +configuration +config\/namegate\.yaml$/m, bare.stderr)
+  assert.match(
+    bare.stdout,
+    /^warning +configuration +config\/namegate\.yaml is checked, and the daemon at \S+m\.sock has \S+of-daemon\.yaml$/m,
+  )
+  const absent = await command(cwd, 'doctor', '--socket', 'nope.sock')
+  assert.match(
+    absent.stdout,
+    /^warning +daemon +No daemon at nope\.sock: .*choose a running one with --socket \S+m\.sock$/m,
+    absent.stderr,
+  )
+})
+
 test('doctor names the daemons that run where it can choose none', { skip }, async () => {
   const [first, second] = [await listen('i.sock'), await listen('j.sock')]
   const { stdout, stderr } = await command(place('doctor-several', [first, second]), 'doctor')

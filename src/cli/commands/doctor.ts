@@ -1,6 +1,8 @@
 // `runDoctor` runs `namegate doctor`. Each check looks at one thing that namegate depends on. The command changes nothing, and works without
 // root and without a daemon. A check that fails is reported as `unchecked` and does not end the command.
 
+import { existsSync, realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Status } from '../../client/api-types.ts'
 import type { Config } from '../../config/config.ts'
 import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
@@ -15,7 +17,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { findConfigFile, givenSocket } from '../config-file.ts'
+import { findConfigFile, givenSocket, namedConfigFile } from '../config-file.ts'
 import { runningBeside } from '../find-daemon.ts'
 import { checkEnforcement } from '../doctor/enforcement.ts'
 import {
@@ -38,6 +40,7 @@ import { Machine } from '../doctor/machine.ts'
 import { checkPorts, checkResolvConf, checkUpstreams, checkWriters } from '../doctor/names.ts'
 import { checkClock, checkDaemon, checkProgram, readConfiguration } from '../doctor/program.ts'
 import { fieldsOf, type PartOf } from '../fields.ts'
+import { shellWord } from '../shell-word.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
 /** How long nft or ip can take, and how long the daemon can take to answer. */
@@ -73,9 +76,12 @@ export async function runDoctor(read: ParsedArguments, output: CommandOutput): P
   if (read.positionals.length > 0) return read.wrong('doctor takes no argument')
   const option = read.texts.get('config')
   const own = await readConfiguration(option)
-  const { status, findings: silent } = await askDaemon(read.texts, own.config)
-  const isOfDaemon = findConfigFile(option) === undefined && typeof status?.config === 'string'
-  const { config, findings: first } = isOfDaemon ? await readConfiguration(status.config) : own
+  const { status, socket, findings: silent } = await askDaemon(read.texts, own.config)
+  const ofDaemon = typeof status?.config === 'string' ? status.config : undefined
+  const file = namesOnlySocket(read.texts) ? undefined : findConfigFile(option)
+  const isOfDaemon = file === undefined && ofDaemon !== undefined
+  const { config, findings: checked } = isOfDaemon ? await readConfiguration(ofDaemon) : own
+  const first = [...checked, ...differences(file, ofDaemon, socket)]
   const examined = { machine: new Machine(toolRunner(TOOL_MS)), config, status }
   const checks = silent.length === 0 ? CHECKS : CHECKS.filter(([name]) => name !== 'daemon')
   const rest = await Promise.all(
@@ -86,35 +92,69 @@ export async function runDoctor(read: ParsedArguments, output: CommandOutput): P
   return findings.some(({ result }) => result === 'problem') ? EXIT_NEGATIVE : EXIT_OK
 }
 
+/** True if options name a daemon by its socket and name no configuration. Without these options, the environment decides. */
+function namesOnlySocket(options: ReadonlyMap<string, string>): boolean {
+  if (options.has('socket')) return !options.has('config')
+  const config = namedConfigFile(options.get('config'))
+  return config === undefined && givenSocket(undefined) !== undefined
+}
+
+/** The finding that the daemon has another configuration than the checked file. */
+function differences(
+  checked: string | undefined,
+  ofDaemon: string | undefined,
+  socket: string,
+): readonly Finding[] {
+  if (checked === undefined || ofDaemon === undefined || isSameFile(checked, ofDaemon)) return []
+  const found = `${checked} is checked, and the daemon at ${socket} has ${ofDaemon}`
+  const remedy = `to check the daemon's: namegate doctor --config ${shellWord(ofDaemon)} --socket ${shellWord(socket)}`
+  return [new Findings('configuration').warning(found, remedy)]
+}
+
+function isSameFile(one: string, other: string): boolean {
+  const real = (path: string): string => (existsSync(path) ? realpathSync(path) : resolve(path))
+  return real(one) === real(other)
+}
+
 /** The reply of the daemon, or the finding that says why there is none. Neither if no daemon runs. */
 interface Asked {
   readonly status: PartOf<Status> | undefined
+  readonly socket: string
   readonly findings: readonly Finding[]
 }
 
 /** Asks the daemon at the socket of the options or of the configuration, else the only daemon that runs. */
 async function askDaemon(options: ReadonlyMap<string, string>, config: Config): Promise<Asked> {
   const own = { path: config.admin.socket, named: 'of the configuration' }
-  const place = givenSocket(options.get('socket')) ?? own
+  const given = givenSocket(options.get('socket'))
+  const place = given ?? own
   try {
-    return await statusAt(await runningBeside(place, options, () => undefined))
+    return await statusAt(await runningBeside(place, options, () => undefined), given !== undefined)
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
-    return { status: undefined, findings: [new Findings('daemon').warning(messageOf(error))] }
+    const findings = [new Findings('daemon').warning(messageOf(error))]
+    return { status: undefined, socket: place.path, findings }
   }
 }
 
-async function statusAt(place: SocketPlace): Promise<Asked> {
+/** `isGiven`: the user named the socket, so the finding names it if no daemon listens there. */
+async function statusAt(place: SocketPlace, isGiven: boolean): Promise<Asked> {
+  const socket = place.path
   try {
     const client = clientOf(place)
     const { value: answer } = await client.request('GET /v1/status', { timeoutMs: DAEMON_MS })
-    return { status: fieldsOf(answer), findings: [] }
+    return { status: fieldsOf(answer), socket, findings: [] }
   } catch (error) {
     if (!(error instanceof UnavailableError) && !(error instanceof UsageError)) throw error
     const failure = error instanceof ConnectionError ? error.failure : undefined
-    if (failure === 'absent') return { status: undefined, findings: [] }
-    const result = failure === 'denied' ? ('unchecked' as const) : ('problem' as const)
-    return { status: undefined, findings: [{ check: 'daemon', result, found: messageOf(error) }] }
+    if (failure === 'absent' && !isGiven) return { status: undefined, socket, findings: [] }
+    const finding = new Findings('daemon')
+    const found = messageOf(error)
+    if (failure === 'absent') {
+      return { status: undefined, socket, findings: [finding.warning(found)] }
+    }
+    const failed = failure === 'denied' ? finding.unchecked(found) : finding.problem(found)
+    return { status: undefined, socket, findings: [failed] }
   }
 }
 

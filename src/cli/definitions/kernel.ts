@@ -113,7 +113,10 @@ each upstream server.`,
   options: {
     output: json('one JSON array of {check, result, found, remedy} on stdout'),
     config: text('FILE', 'the configuration that is checked, and for which the host is checked'),
-    socket: text('PATH', "the daemon's socket"),
+    socket: text(
+      'PATH',
+      "the daemon's socket; without --config, the configuration of this daemon is checked",
+    ),
   },
   exitCodes: '0 no problem (warnings are possible), 1 problems found, 2 wrong use.',
   examples: ['namegate doctor', 'namegate doctor -o json | jq \'.[] | select(.result != "ok")\''],
