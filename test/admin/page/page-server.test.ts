@@ -91,11 +91,8 @@ test('PageServer refuses all tokens after five wrong ones', async (context) => {
 test('PageServer says in the form why a token was not accepted', async (context) => {
   const lab = await serve(context)
   const formOf = async (token: string): Promise<string> => {
-    const { body, headers } = await send(lab.tcp, '/sign-in', {
-      method: 'POST',
-      headers: FORM,
-      body: `token=${token}`,
-    })
+    const sent = { method: 'POST', headers: FORM, body: `token=${token}` }
+    const { body, headers } = await send(lab.tcp, '/sign-in', sent)
     const text = body.toString()
     assert.equal(Number(headers['content-length']), body.length)
     assert.ok(!text.includes(token), 'the form does not repeat the token')
