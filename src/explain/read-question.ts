@@ -32,6 +32,11 @@ type Spelling = (field: keyof QuestionTexts) => string
 const PORT_FORM =
   'PORT/PROTOCOL or ICMP, such as 443/TCP; PORT is 1 to 65535, PROTOCOL is TCP, UDP or SCTP'
 
+/** Returns true if a field says what kind of question is meant. A port alone does not. */
+export function hasQuestion({ ask, server, protocol, name, address }: QuestionTexts): boolean {
+  return [ask, server, protocol, name, address].some((text) => text !== undefined)
+}
+
 /** Reads a question. With `ask`, it is a question about a name; without it, about a connection. Reasons name fields by `spell`. */
 export function readQuestion(
   texts: QuestionTexts,

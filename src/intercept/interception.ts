@@ -77,10 +77,10 @@ export class Interception {
     return this.#state.kind === 'off' ? undefined : this.#state.kind === 'in-force'
   }
 
-  /** True if a listener is transparent, and none intercepts the DNS that arrives at an endpoint's interface. */
+  /** True if a listener is transparent, and no TPROXY listener intercepts the DNS that arrives at an endpoint's interface. */
   misses(name: string): boolean {
     const { plan } = this.#options
-    return plan !== undefined && plan.redirect === undefined && !intercepts(plan, name)
+    return plan !== undefined && !intercepts(plan, name)
   }
 
   /**

@@ -106,7 +106,7 @@ export class PendingEntries {
   /** Brings back the pending rows of a chain. */
   #bringBack(chain: number): void {
     for (let row = this.#addresses.first(chain); row !== NONE; row = this.#addresses.next(row)) {
-      if (this.#isTaken[row] === 0) this.#restore(row)
+      this.#restore(row)
     }
   }
 

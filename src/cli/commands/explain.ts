@@ -3,7 +3,7 @@
 
 import type { Explanation } from '../../explain/explanation.ts'
 import { parseAddress } from '../../core/ip.ts'
-import { readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
+import { hasQuestion, readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
 import { openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
@@ -16,8 +16,6 @@ import type { PartOf } from '../fields.ts'
 import { onlyEndpoint } from '../only-endpoint.ts'
 import { formatExplanation } from '../policy/explanation-text.ts'
 
-/** Fields that say what kind of question is meant. */
-const WHAT = ['ask', 'server', 'protocol', 'name', 'address'] as const
 const NO_QUESTION =
   'explain needs the NAME that is asked or connected to, such as explain www.example.com or explain www.example.com:443'
 const TEXTS = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
@@ -30,7 +28,7 @@ export async function runExplain(read: ParsedArguments, output: CommandOutput): 
   const placed = word === undefined ? undefined : placeWord(word, given)
   if (placed?.fault !== undefined) return read.wrong(placed.fault)
   const question: QuestionTexts = Object.fromEntries(given)
-  if (WHAT.every((name) => question[name] === undefined)) return read.wrong(NO_QUESTION)
+  if (!hasQuestion(question)) return read.wrong(NO_QUESTION)
   const spell = (field: Field): string => placed?.spelling.get(field) ?? `--${field}`
   const asked = readQuestion(question, spell)
   if (asked.kind === 'bad') return read.wrong(`${spell(asked.field)}: ${asked.reason}`)

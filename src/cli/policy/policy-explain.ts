@@ -2,7 +2,7 @@
 // connect, and why. It reads only files.
 
 import { existsSync } from 'node:fs'
-import { readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
+import { hasQuestion, readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
 import { parseLabels } from '../../policy/match/labels.ts'
 import {
   EXIT_NEGATIVE,
@@ -16,8 +16,6 @@ import { OfflineNode } from './offline-node.ts'
 import { noteWorld, policyPaths, readWorld } from './read-world.ts'
 
 const OR_ASK = 'or a question such as --ask NAME'
-/** Fields that say what kind of question is meant. */
-const WHAT = ['ask', 'server', 'protocol', 'name', 'address'] as const
 const NO_QUESTION =
   'policy explain needs a question, such as --ask www.example.com or --name www.example.com --port 443'
 const TEXTS = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
@@ -35,7 +33,7 @@ export function runPolicyExplain(read: ParsedArguments, output: CommandOutput): 
   const labels = parseLabels(given)
   if (labels.kind === 'bad') return read.wrong(`--labels: ${labels.reason}`)
   const texts: QuestionTexts = Object.fromEntries(TEXTS.map((name) => [name, read.texts.get(name)]))
-  if (WHAT.every((name) => texts[name] === undefined)) return read.wrong(NO_QUESTION)
+  if (!hasQuestion(texts)) return read.wrong(NO_QUESTION)
   const asked = readQuestion(texts, (field) => `--${field}`)
   if (asked.kind === 'bad') return read.wrong(`--${asked.field}: ${asked.reason}`)
   const world = readWorld(read, paths)

@@ -53,9 +53,9 @@ export function noteIn(
 /** Reads the lines that were added to a list. The file may be missing. A list that cannot be read counts as a fault. */
 export function addedTo(list: string, allows: readonly string[]): AddedLines {
   const given = new Set(allows)
-  const text = textIn(list)
-  if (text instanceof Error) return { lines: [], faults: [`the list ${list}: ${text.message}`] }
-  const entries = allowLines(text).filter(({ text }) => !given.has(text))
+  const read = textIn(list)
+  if (read instanceof Error) return { lines: [], faults: [`the list ${list}: ${read.message}`] }
+  const entries = allowLines(read).filter(({ text }) => !given.has(text))
   const lines = entries.flatMap(({ text, read }) => (read.kind === 'ok' ? [text] : []))
   const faults = entries.flatMap(({ text, read }) =>
     read.kind === 'ok' ? [] : [`${JSON.stringify(text)}: ${read.reason}`],
