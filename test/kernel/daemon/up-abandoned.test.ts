@@ -15,13 +15,19 @@ const SCRIPT = `
 set -u
 mount --bind resolv.conf /etc/resolv.conf
 mkdir -p /run/namegate && mount -t tmpfs none /run/namegate
+rm -f up.log
 $NG up --netns $BOX --allow www.shop.test > up.log 2>&1 & up=$!
-for i in $(seq 200); do grep -q 'is protected' up.log && break; sleep 0.2; done
+for i in $(seq 200); do grep -qs 'is protected' up.log && break; sleep 0.2; done
 grep -q 'is protected' up.log || cat up.log >&2
 daemon=$($NG status -o json | sed -n 's/.*"pid": \\([0-9]*\\).*/\\1/p')
 $NG doctor | grep enforcement
-echo '--- replaced'
 sock=$(ls /run/namegate/up-*/admin.sock)
+echo '--- starts'
+# As while a daemon starts or ends: it has its locks, and no socket.
+kill -STOP $daemon; mv $sock aside
+$NG doctor | grep enforcement
+mv aside $sock; kill -CONT $daemon
+echo '--- replaced'
 node -e 'require("net").createServer().listen("dead.sock", () => process.kill(process.pid, "SIGKILL"))' || true
 mv -f dead.sock $sock
 $NG status --socket $sock 2>&1
@@ -84,11 +90,12 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
         limitMs: LIMIT_MS,
       })
       const { stdout } = ran
-      const [alive = '', replaced = '', dead = '', foreign = '', removed = ''] =
+      const [alive = '', starts = '', replaced = '', dead = '', foreign = '', removed = ''] =
         stdout.split(/^--- \w+$/m)
       const ended = `the daemon of netns ${pod.host.namespace} has ended without cleaning up, and its rules are in force`
       const text = `${stdout}\n${ran.stderr}`
       assert.match(alive, /^ok +enforcement/m, text)
+      assert.match(starts, /^ok +enforcement/m, text)
       assert.match(replaced, /No daemon[^]*runs, and another file took the place of its/, text)
       assert.match(replaced, /^ok +enforcement/m, text)
       assert.match(ran.stderr, new RegExp(`No daemon[^]*${ended}`), text)
