@@ -118,6 +118,8 @@ async function leftBy(
   if (!isThere) return []
   const isInside = namespace !== undefined
   if (!isLockFree(pinPath === undefined ? tableLockFile(namespace) : pinLockFile(pinPath))) {
+    // Without any file it starts or ends.
+    if (!existsSync(socket)) return []
     const found = `the daemon of ${workload} runs, and another file took the place of its socket ${socket}`
     const remedy = `remove the file, and the daemon makes its socket again: rm ${shellWord(socket)}`
     return [{ isInside, found, remedy }]
