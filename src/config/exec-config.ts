@@ -40,6 +40,11 @@ export const EXEC_LIMITS: Partial<Limits> = {
 }
 
 const DNS_PORT = 53
+/**
+ * Longer than the daemon's 100 ms. A command often runs beside a build that keeps all processors busy, and it is done once: a SERVFAIL to
+ * one of its two questions (A and AAAA) leaves it without addresses of this family. Shorter than the 5 s of resolv.conf(5).
+ */
+const HOLD_MS = 2000
 /** The position of values that are in no file. */
 const NOWHERE: Position = { file: 'exec', line: 0, column: 0 }
 const POLICY_OPTION: Position = { file: '--policy', line: 0, column: 0 }
@@ -83,7 +88,7 @@ export function execConfig(options: ExecConfigOptions): Config {
       denyResponse,
       // A policy file is read as the daemon reads it. Without a policy file, only what `--allow` names is allowed.
       withoutRules: policyFile === undefined ? 'deny' : 'allow',
-      hold: { limitMs: 100, onLimit: 'servfail' },
+      hold: { limitMs: HOLD_MS, onLimit: 'servfail' },
       onDegraded: 'release',
       cnameMatch: 'question',
       svcb: 'learn',

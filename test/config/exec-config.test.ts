@@ -18,6 +18,7 @@ for (const policyFile of [undefined, 'policy.yaml']) {
           'without-rules': policyFile === undefined ? 'deny' : 'allow',
           'grace-after-ttl': '90s',
           'guard-private': true,
+          hold: { limit: '2s' },
         },
         policies: { paths: policyFile === undefined ? [] : [policyFile], watch: false },
         endpoints: { files: [] },

@@ -39,7 +39,8 @@ const OPEN_WITHOUT_POLICY = [
 ] as const
 const WAYS = 50
 const ABSTRACT = `ng-exec-${process.pid}`
-const CURL = 'curl --silent --show-error --max-time 8'
+/** A failure shows what curl saw, and when a packet was refused. */
+const CURL = 'curl --silent --verbose --max-time 8'
 
 describe('namegate exec', { skip }, () => {
   let lab: ExecLab
@@ -55,7 +56,7 @@ describe('namegate exec', { skip }, () => {
     await echo.until(() => (echo.stdout.includes('ready') ? true : undefined), 'ready')
     const agents = lab.caller.start(process.execPath, ['-e', AGENTS, ABSTRACT, hidden])
     await agents.until(() => (agents.stdout.includes('ready') ? true : undefined), 'ready')
-    const shared = ['--allow', '*.shop.test:80/tcp', '--grace', '1s']
+    const shared = ['--allow', '*.shop.test:80/tcp', '--grace', '1s', '--verbose']
     await Promise.all([
       ...(['root', 'user'] as const).map(async (who) => runs.set(who, await run(who, shared, []))),
       run('user', ['--audit', ...shared], OPEN_WITHOUT_POLICY).then((output) =>

@@ -30,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 1500
+#define PATIENCE_MS 4000
 
 static char why[256] = "no answer";
 
@@ -133,7 +133,7 @@ static bool asks(const char *server, uint16_t port, const char *name, bool tcp)
 	uint8_t octets[1500];
 	size_t length = query_for(name, octets + 2);
 	int fd = socket(address_of(server, port, &to, &size), tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
-	struct timeval limit = { .tv_sec = 1, .tv_usec = 500000 };
+	struct timeval limit = { .tv_sec = PATIENCE_MS / 1000 };
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (struct sockaddr *)&to, size) < 0)
