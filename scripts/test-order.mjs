@@ -19,12 +19,9 @@ const SECONDS_OTHER = 1
  * A longer process would be alone at the end of the run.
  */
 const SHARED_SECONDS = 45
-/**
- * In a file that needs a process of its own: hooks of the top level would be those of every file after it, and every file after it would
- * be in the network namespace that it makes for its process.
- */
+/** In a file that needs a process of its own, because every file after it would be in the namespace or folder that it enters. */
 const OWN =
-  /^(?:before|after|beforeEach|afterEach)\(|\bmock\b[^}]*\} from 'node:test'|\bprocess\.(?:on|once|exit|exitCode|chdir)\b|process\.env\[[^\]]*\] = |\bunshareNetwork\(\)/m
+  /\bmock\b[^}]*\} from 'node:test'|\bprocess\.(?:on|once|exit|exitCode|chdir)\b|process\.env\[[^\]]*\] = |\bunshareNetwork\(\)/
 
 /** Files -> lists of files that one process runs, the longest first, so that no lane waits for it at the end. */
 export function inProcesses(files) {

@@ -25,6 +25,9 @@ function kindOf(file, name) {
   return kind === 'unit' && /\bproperty\b/i.test(name) ? 'property' : kind
 }
 
+/** The name of a failure that belongs to no test of its file. */
+export const WHOLE = '(the file as a whole)'
+
 /** Before a file's name: the test that ends the file in a process that runs several (scripts/test-several.mjs). */
 export const END = 'end of '
 
@@ -40,17 +43,18 @@ export function partEvents(files, events) {
     if (event.nesting === 0 && event.name === `${END}${files[parts.length]}`) {
       parts.push({ file: files[parts.length], events: own, time: event.time })
       own = []
-    } else {
+    } else if (event.nesting > 0) {
+      own.push({ ...event, nesting: event.nesting - 1 })
+    } else if (event.type === 'diagnostic') {
       own.push(event)
+    } else if (event.type === 'fail' && event.failureType !== 'subtestsFailed') {
+      own.push({ ...event, name: WHOLE, suite: false })
     }
   }
   if (parts.length < files.length) parts.push({ file: files[parts.length], events: own })
   else if (own.length > 0) parts.at(-1).events.push(...own)
   return parts
 }
-
-/** The name of a failure that belongs to no test of its file. */
-export const WHOLE = '(the file as a whole)'
 
 /** `ended` says how the process died, when it did; without a failed test of its own that is one failure. */
 export function readResults(file, events, ended) {

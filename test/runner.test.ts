@@ -169,3 +169,42 @@ test('scripts/test.mjs names the file of a shared process that failed, and the o
     ],
   )
 })
+
+const HOOKS = "import { after, before, test } from 'node:test'\n"
+/** Files of a folder that share a process, with hooks of their own. */
+const HOOKED: Readonly<Record<string, string>> = {
+  'test/hooks/a.test.ts': `${HOOKS}let got = ''\nbefore(async () => { got = 'a' })\nafter(() => { got = '' })
+    test('a has its hook', () => { if (got !== 'a') throw new Error(got) })`,
+  'test/hooks/b.test.ts': `${HOOKS}before(() => { throw new Error('no room') })\ntest('b never runs', () => {})`,
+  'test/hooks/c.test.ts': `${HOOKS}test('c never runs', () => {})\nthrow new Error('not loadable')`,
+  'test/hooks/d.test.ts': `${HOOKS}test('d passes', () => {})\nafter(() => { throw new Error('not closed') })`,
+  'test/hooks/e.test.ts': HOOKS,
+  'test/hooks/f.test.ts': `${HOOKS}before(() => { console.log('f begins') })\ntest('f passes', () => {})`,
+}
+
+test('scripts/test.mjs gives each file of a shared process its own hooks, and names the file whose hook fails', async () => {
+  for (const [path, text] of Object.entries(HOOKED)) {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  const { code, lines } = await runTests('hooks/')
+  assert.equal(code, 1)
+  const said = /^(?:FAIL|ok) +\S+|^ +x +.*|Error: (?:no|not) .*/
+  assert.deepEqual(lines.map((line) => said.exec(line)?.[0].replace(/ +/g, ' ')).filter(Boolean), [
+    'ok test/hooks/a.test.ts',
+    'FAIL test/hooks/b.test.ts',
+    ' x b never runs',
+    ' x (the file as a whole)',
+    'Error: no room',
+    'FAIL test/hooks/c.test.ts',
+    ' x c never runs',
+    ' x (the file as a whole)',
+    'Error: not loadable',
+    'FAIL test/hooks/d.test.ts',
+    ' x (the file as a whole)',
+    'Error: not closed',
+    'FAIL test/hooks/e.test.ts',
+    ' x (the file as a whole)',
+    'ok test/hooks/f.test.ts',
+  ])
+})
