@@ -14,7 +14,7 @@ import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/models/random.ts'
 import { NAMES, PORTS, randomPolicies } from '../support/models/random-policy.ts'
 
-const RUNS = runsOf(60)
+const RUNS = runsOf(40)
 const QUESTIONS = 24
 const NODE_ADDRESSES = ['198.18.0.1', '2001:db8::fe'] as const
 const ENDPOINT_ADDRESSES = ['198.18.0.9', '2001:db8::9'] as const

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { HoldModel } from '../support/models/hold-model.ts'
 import { runsOf } from '../support/properties.ts'
 
-const RUNS = runsOf(30)
+const RUNS = runsOf(15)
 const STEPS = 1_000
 
 test(`ReleaseQueue releases nothing early or twice, and loses nothing, through ${RUNS * STEPS} random steps`, (t) => {

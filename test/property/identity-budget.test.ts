@@ -11,7 +11,7 @@ import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/models/random.ts'
 import { NAMES, PORTS, randomPolicies } from '../support/models/random-policy.ts'
 
-const RUNS = runsOf(120)
+const RUNS = runsOf(60)
 const ENDPOINTS = [
   mkEndpoint('a', ['198.18.0.9', '2001:db8::9'], ['k8s:app=a']),
   mkEndpoint('b', ['198.18.1.1'], ['k8s:app=b']),

@@ -10,9 +10,9 @@ import { IpCacheModel } from '../support/models/ipcache-model.ts'
 import { runsOf } from '../support/properties.ts'
 import { SlowRecorder } from '../support/models/slow-recorder.ts'
 
-const RUNS = runsOf(6)
+const RUNS = runsOf(4)
 const STEPS = 5_000
-const SLOW_RUNS = runsOf(4)
+const SLOW_RUNS = runsOf(2)
 const SLOW_STEPS = 2_000
 const STEPS_PER_CHECK = 20
 

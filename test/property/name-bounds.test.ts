@@ -247,7 +247,7 @@ for (const bound of [
         const world = new World(bound)
         for (const step of all) world.run(step)
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     )
   })
 }

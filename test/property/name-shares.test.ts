@@ -182,6 +182,6 @@ test('NameCache evicts from the endpoint that learns, whichever table is full', 
       const world = new World(given)
       for (const each of all) world.run(each)
     }),
-    { numRuns: 400 },
+    { numRuns: 200 },
   )
 })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { runChanges } from '../support/models/policy-run.ts'
 import { runsOf } from '../support/properties.ts'
 
-const RUNS = runsOf(60)
+const RUNS = runsOf(30)
 
 test('Transition never cuts a flow that is allowed before and after, and ends where the naive policy does', () => {
   const replay = Number(process.env['NAMEGATE_SEED'] ?? 0)

@@ -10,7 +10,7 @@ import { randomPolicy } from '../support/models/random-policy.ts'
 import { randomTierPolicy } from '../support/models/random-tiers.ts'
 import { runsOf } from '../support/properties.ts'
 
-const RUNS = runsOf(20)
+const RUNS = runsOf(10)
 const OPTIONS = {
   cidrMatchesEndpoints: true,
   policy: (random: PolicyRun['random'], i: number) =>
