@@ -168,6 +168,13 @@ const DOUBTS: readonly (readonly [
   ],
   ['box', NAMED, '', /: never-asked: no rules\.dns lets the endpoints ask a\.example: /, 'unasked'],
   ['box', NAMED, 'a.example', /^$/, 'a line of --allow lets the name be asked'],
+  [
+    'box',
+    ASKED.replaceAll('a.example', '10.0.0.256'),
+    '',
+    /: never-matches: 10\.0\.0\.256 looks like an address, and is none/,
+    'an address with a slip',
+  ],
 ]
 for (const [app, spec, allows, found, why] of DOUBTS) {
   test(`policyWarnings says what policy lint says: ${why}`, () => {

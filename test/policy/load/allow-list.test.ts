@@ -30,6 +30,11 @@ test('loadPolicies reads an allow-list as one policy that asks and reaches its n
   ])
 })
 
+const NO_ADDRESS =
+  'looks like an address, and is none: an IPv4 address has four numbers from 0 to 255'
+const NO_ADDRESS_6 = 'looks like an IPv6 address, and is none'
+const NO_PREFIX = 'looks like several addresses: write a prefix, such as 10.0.0.0/24'
+
 const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
   ['a.x:0\n', ['1:5: found "0", expected a port from 1 to 65535']],
   ['ok.x\n  b..c:443\n', ['2:5: found an empty label in "b..c", expected text between two dots']],
@@ -53,6 +58,16 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
   // What `*.$DOMAIN` becomes without a value. In a policy, stars and a final dot are every name, as in Cilium.
   ['*.:443\n', ['1:1: found "*.", expected a name behind the dot: write * for every name']],
   ['**.\n', ['1:1: found "**.", expected a name behind the dot: write * for every name']],
+  // Programs take these texts as addresses and ask DNS for none of them, so a list has no use for them as names.
+  ['198.51.100.256\n', [`1:1: found "198.51.100.256", which ${NO_ADDRESS}`]],
+  ['198.51.100.1.1:80\n', [`1:1: found "198.51.100.1.1", which ${NO_ADDRESS}`]],
+  ['1.2.3\n', [`1:1: found "1.2.3", which ${NO_ADDRESS}`]],
+  ['10.0.0.300/24\n', [`1:1: found "10.0.0.300", which ${NO_ADDRESS}`]],
+  ['10.0.0.*\n', [`1:1: found "10.0.0.*", which ${NO_PREFIX}`]],
+  ['10.0.0.1-20:443\n', [`1:1: found "10.0.0.1-20", which ${NO_PREFIX}`]],
+  ['*.example.1\n', ['1:1: found "*.example.1", which ends in digits alone, and no name does']],
+  ['2001:db8::g\n', [`1:1: found "2001:db8::g", which ${NO_ADDRESS_6}`]],
+  ['[2001:db8::1::2]:443\n', [`1:2: found "2001:db8::1::2", which ${NO_ADDRESS_6}`]],
   ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
 ]
 
