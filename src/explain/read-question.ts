@@ -3,6 +3,7 @@
 
 import { parseAddress } from '../core/ip.ts'
 import { parseName, type NameResult } from '../core/name.ts'
+import { whyNoName } from '../core/name-like.ts'
 import { parseProtocol, PORT_PROTOCOLS, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
 import type { Question } from './explanation.ts'
@@ -93,6 +94,11 @@ function readConnect(
   }
   const where = at === undefined ? {} : { address: at }
   if (name === undefined) return { kind: 'ok', question: { ...question, ...where } }
+  const why = whyNoName(name)
+  if (why !== undefined) {
+    const remedy = parseAddress(name) === undefined ? '' : `: write ${spell('address')}`
+    return bad('name', `found ${quoted(name)}, which ${why}${remedy}`)
+  }
   const parsed = readName(name)
   if (parsed.kind === 'bad') return bad('name', `found ${quoted(name)}: ${parsed.reason}`)
   return { kind: 'ok', question: { ...question, ...where, name: parsed.name } }
@@ -105,11 +111,23 @@ function readName(text: string): NameResult {
 }
 
 /** Returns why a text is hardly meant as a name: it is a URL, an address with a port, or a pattern. Undefined for other texts. */
-export function oddCharacter(text: string): string | undefined {
+function oddCharacter(text: string): string | undefined {
   const [odd] = /[^a-z0-9._\\-]/i.exec(text.replace(/\\(?:\d{3}|.)/g, '')) ?? []
   if (odd === undefined || odd.charCodeAt(0) > 0x7e) return undefined
   const octet = String(odd.charCodeAt(0)).padStart(3, '0')
   return `character ${quoted(odd)}: write ${remedyFor(odd, text)}; an octet that is meant so is written \\${octet}`
+}
+
+/** Returns why a text to ask for is hardly meant as a name, as the end of a sentence. Undefined for a name. */
+export function askedFault(text: string): string | undefined {
+  const why = whyNoName(text)
+  if (why === undefined) {
+    // A wildcard name can be asked for, such as one of a zone file.
+    const odd = text.includes('*') ? undefined : oddCharacter(text)
+    return odd === undefined ? undefined : `: ${odd}`
+  }
+  const remedy = parseAddress(text) === undefined ? '' : `: write explain ${text} --port 443`
+  return `, which ${why}${remedy}`
 }
 
 function remedyFor(odd: string, text: string): string {

@@ -1,8 +1,8 @@
 // `lintNames` finds doubtful names and patterns, each judged alone. In some other policy engines `*.` can match several DNS labels. In
 // namegate it matches one.
 
-import { parseAddress } from '../core/ip.ts'
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'
+import { whyNoName } from '../core/name-like.ts'
 import type { Finding } from './finding.ts'
 import type { NameList, WrittenName } from './written-names.ts'
 
@@ -22,8 +22,9 @@ export function lintNames(list: NameList, options: NameLintOptions): readonly Fi
 
 function neverMatches({ text, pattern, position }: WrittenName): readonly Finding[] {
   const code = 'never-matches'
-  if (parseAddress(pattern.text) !== undefined) {
-    const message = `${text} is an address, and programs do not ask DNS for an address`
+  const why = whyNoName(pattern.text)
+  if (why !== undefined) {
+    const message = `${text} ${why}; programs do not ask DNS for it`
     return [
       { position, code, message, remedy: `write the address under toCIDR, with its prefix length` },
     ]

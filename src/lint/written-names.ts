@@ -34,7 +34,7 @@ export function writtenNames(text: string, file: string): readonly NameList[] {
   return lists
 }
 
-/** Returns the names of an allow-list. Each line of the list is one rule, so the rules contain every written name with its place. */
+/** Returns the names under `toFQDNs` at the places of their rules. Each line of an allow-list is one rule. */
 export function namesOfRules({ rules }: Policy): NameList {
   const names = rules.flatMap(({ peers, toPorts, position }) => {
     if (peers.kind === 'any') return []

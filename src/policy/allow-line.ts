@@ -3,6 +3,7 @@
 // stands in brackets. A fault has a column in the text, counted from 1. The functions have no side effects.
 
 import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
+import { looksLikeAddress6, whyNoName } from '../core/name-like.ts'
 import { parsePattern, type Pattern } from './match/pattern.ts'
 
 export type AllowProtocol = 'TCP' | 'UDP'
@@ -106,9 +107,7 @@ function splitTarget(text: string): {
 } {
   const bracket = text.startsWith('[') ? text.indexOf(']') : -1
   if (bracket > 0) return { host: text.slice(1, bracket), start: 1, end: bracket + 1 }
-  const [address = ''] = text.split('/')
-  const isBare6 = address.includes(':') && parseAddress(address) !== undefined
-  const colon = isBare6 ? -1 : text.indexOf(':')
+  const colon = looksLikeAddress6(text) ? -1 : text.indexOf(':')
   const end = colon < 0 ? text.length : colon
   return { host: text.slice(0, end), start: 0, end }
 }
@@ -121,6 +120,10 @@ function parseTarget(
     const parsed = parsePrefix(text)
     if (parsed.kind === 'bad') return { kind: 'bad', column: 1, reason: parsed.reason }
     return { kind: 'prefix', prefix: parsed.prefix }
+  }
+  const why = whyNoName(address)
+  if (why !== undefined) {
+    return { kind: 'bad', column: 1, reason: `found ${JSON.stringify(address)}, which ${why}` }
   }
   // An unset variable in `*.$DOMAIN` makes this text, and a policy takes it as every name.
   if (/^\*+\.$/.test(text)) {

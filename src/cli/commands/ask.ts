@@ -12,7 +12,7 @@ import {
   type SocketAddress,
 } from '../../core/socket-address.ts'
 import { decodeMessage, encodeQuery, type MessageText } from '../../dns/codec.ts'
-import { oddCharacter } from '../../explain/read-question.ts'
+import { askedFault } from '../../explain/read-question.ts'
 import { askServer } from '../ask-server.ts'
 import type { OwnAnswer, Status } from '../../client/api-types.ts'
 import type { Client } from '../../client/client.ts'
@@ -42,9 +42,8 @@ const ANSWERED: readonly string[] = ['NOERROR', 'NXDOMAIN']
 export async function runAsk(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [name, type = 'A', ...rest] = read.positionals
   if (name === undefined || rest.length > 0) return read.wrong('ask needs NAME [TYPE]')
-  // A wildcard name can be asked for, such as one of a zone file.
-  const odd = name.includes('*') ? undefined : oddCharacter(name)
-  if (odd !== undefined) return read.wrong(`NAME: found ${JSON.stringify(name)}: ${odd}`)
+  const fault = askedFault(name)
+  if (fault !== undefined) return read.wrong(`NAME: found ${JSON.stringify(name)}${fault}`)
   const given = serverGiven(read)
   if (typeof given === 'string') return read.wrong(given)
   const id = randomBytes(2).readUInt16BE(0)

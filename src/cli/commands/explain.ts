@@ -3,6 +3,7 @@
 
 import type { Explanation } from '../../explain/explanation.ts'
 import { parseAddress } from '../../core/ip.ts'
+import { whyNoName } from '../../core/name-like.ts'
 import { hasQuestion, readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
 import { openClient } from '../client.ts'
 import {
@@ -61,6 +62,8 @@ function placeWord(word: string, given: Map<Field, string | undefined>): PlacedW
   if (isAddress && given.get('port') === undefined) {
     return { fault: `${host} is an address, and needs a port: write explain ${host} --port 443` }
   }
+  const why = isAddress ? undefined : whyNoName(host)
+  if (why !== undefined) return { fault: `NAME: found ${JSON.stringify(host)}, which ${why}` }
   const connects = given.get('port') !== undefined || given.get('address') !== undefined
   const field = isAddress ? 'address' : connects ? 'name' : 'ask'
   if (given.get(field) !== undefined) return { fault: `explain takes NAME or --${field} NAME` }

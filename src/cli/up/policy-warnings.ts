@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts'
 import { formatFault } from '../../core/errors.ts'
 import type { LintCode } from '../../lint/finding.ts'
 import { lint } from '../../lint/lint.ts'
+import { namesOfRules } from '../../lint/written-names.ts'
 import { IdentityLabels } from '../../policy/identity-labels.ts'
 import { goodItems, readEndpoints, readPolicies } from '../policy/read-policies.ts'
 
@@ -25,7 +26,7 @@ export function policyWarnings(
   const workloads = goodItems(readEndpoints([endpoints]))
   const found = lint({
     policies,
-    names: [],
+    names: policies.map(namesOfRules),
     endpoints: workloads.map(({ labels }) => identityLabels.of(labels)),
     aliases: undefined,
     withoutRules: 'deny',
