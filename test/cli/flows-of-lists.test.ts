@@ -26,6 +26,11 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] 
     'A evil.test denied: no line of /etc/web.allow allows it (add evil.test for every port, or evil.test:PORT), client 10.0.0.1',
   ],
   [
+    'an address that was asked as a name: no line lets the query pass',
+    { ...query, name: '203.0.113.7', rules: [LIST] },
+    '/etc/web.allow allows it (203.0.113.7 is an address: ',
+  ],
+  [
     'a packet: the line has the port',
     { ...packet, rules: [LIST] },
     'dropped: policy: no line of /etc/web.allow allows it (add 203.0.113.9:443/tcp); identity',

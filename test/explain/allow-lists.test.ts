@@ -55,6 +55,14 @@ const ROWS: readonly (readonly [
     'a name that no line has',
   ],
   [
+    ask('203.0.113.7'),
+    `203.0.113.7 may not be asked: no line of ${FILE} allows it`,
+    [],
+    null,
+    null,
+    'an address that is asked as a name: a line with it lets no query pass',
+  ],
+  [
     ask('api.shop.tets'),
     `api.shop.tets may not be asked: no line of ${FILE} allows it`,
     [],
@@ -148,6 +156,23 @@ test('explain takes the name that led to an address', () => {
   node.learn(node.endpoint('a').id, 'api.shop.test', ['203.0.113.9'])
   const found = explainOn(node, connect({ address: '203.0.113.9' }, '80'))
   assert.deepEqual(found.add, { file: FILE, text: 'api.shop.test:80/tcp' })
+})
+
+test('explain says of an asked address that policy allows it as an address', () => {
+  const rows = [
+    [
+      '203.0.113.7',
+      /^203\.0\.113\.7 is an address: .* the line 203\.0\.113\.7 of a list, --allow or toCIDR/,
+    ],
+    ['203.0.113.256', /^203\.0\.113\.256 looks like an address, and is none/],
+  ] as const
+  for (const node of [mkListNode(), mkPolicyNode([OTHER])]) {
+    for (const [name, said] of rows) {
+      const { notes, add } = explainOn(node, ask(name))
+      assert.match(notes.join('\n'), said)
+      assert.equal(add, null)
+    }
+  }
 })
 
 test('explain keeps to rules where other policies select the endpoint too', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadPolicies } from '../../src/policy/load/load.ts'
+import { addressRemedy } from '../../src/policy/allow-text.ts'
 import { ASK_AGAIN } from '../../src/policy/dns-connection.ts'
 import type { ConnectionRecord, NameRecord } from '../../src/sandbox/record.ts'
 import { suggestPolicy } from '../../src/sandbox/suggest.ts'
@@ -40,6 +41,8 @@ const SEEN = mkRecords(
     { name: 'tracker.example', asked: 3, verdict: 'denied', isService: false },
     { name: 'lost.example', asked: 1, verdict: 'failed', isService: false },
     { name: 'a b.example', asked: 1, verdict: 'audited', isService: false },
+    { name: '192.0.2.256', asked: 1, verdict: 'denied', isService: false },
+    { name: '192.0.2.7', asked: 1, verdict: 'denied', isService: false },
   ],
   [
     mkConnection({ names: new Set(['www.example.com']) }),
@@ -69,7 +72,9 @@ test('summaryTitle says of an audited run that nothing was refused', () => {
 
 test('summaryRows say what was refused and which option would allow it', () => {
   assert.deepEqual(summaryRows(summaryOf(SEEN)), [
-    ['a b.example', 'audited', '1', '--allow a b.example'],
+    ['192.0.2.256', 'denied', '1', addressRemedy('192.0.2.256') ?? ''],
+    ['192.0.2.7', 'denied', '1', addressRemedy('192.0.2.7') ?? ''],
+    ['a b.example', 'audited', '1', ''],
     ['lost.example', 'failed', '1', ''],
     ['tracker.example', 'denied', '3', '--allow tracker.example'],
     ['www.example.com', 'allowed', '2', ''],
@@ -155,6 +160,7 @@ test('suggestPolicy is a policy that the loader takes, and allows what was seen 
     ],
   )
   assert.match(text, /^# Left out, because no policy can name it: "a b\.example"$/m)
+  assert.match(text, /^# Left out, because it is an address: 192\.0\.2\.7$/m)
   assert.match(
     text,
     /^# Left out, because no name was answered with the address: \[2001:db8::9\]:80\/TCP$/m,

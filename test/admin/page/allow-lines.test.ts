@@ -111,6 +111,7 @@ test('linesForName and linesForPacket make no line where none would help', () =>
     [{ reason: 'server' }, 'the server was refused, not the name'],
     [{ name: null }, 'the name is not known any more'],
     [{ name: 'a"b.test' }, 'a name that a policy cannot have as it is'],
+    [{ name: '198.51.100.7', rules: [LIST_RULE] }, 'an address that was asked as a name'],
   ]
   for (const [given, reason] of names)
     assert.equal(linesForName({ ...DNS, ...given }), undefined, reason)

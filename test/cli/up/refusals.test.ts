@@ -34,6 +34,16 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /server 192\.0\.2\.9 is not trusted; policy allows the name itself$/,
   ],
   [
+    'an address that was asked as a name: a line allows only connections',
+    { ...denied, name: '198.51.100.7' },
+    /an address, asked as a name: no line allows that; to allow connections to it: echo 198\.51\.100\.7 >> /,
+  ],
+  [
+    'the same of an address with a slip',
+    { ...denied, name: '198.51.100.256' },
+    /it looks like an address, and is none: .*; no line of a list can allow it$/,
+  ],
+  [
     'an address without a name',
     dropped,
     /198\.51\.100\.9:443\/tcp +no answer contained this address; .*echo 198\.51\.100\.9:443\/tcp >> \/run\/up\.allow$/,
