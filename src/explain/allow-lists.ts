@@ -5,7 +5,7 @@ import { formatAddress } from '../core/ip.ts'
 import { formatName } from '../core/name.ts'
 import { formatProtocol } from '../core/protocol.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
-import { allowText } from '../policy/allow-text.ts'
+import { allowName, allowText } from '../policy/allow-text.ts'
 import type { RuleOrigin } from '../policy/compile/compile.ts'
 import { isDnsConnection } from '../policy/dns-connection.ts'
 import { matches } from '../policy/match/pattern.ts'
@@ -44,7 +44,7 @@ export function isAskingOfList({ policy, rule }: RuleOrigin): boolean {
 
 /** Returns the line that would let the endpoint ask a name, and the list to add it to. Null if the endpoint has other policies, too. */
 export function lineForName(policies: readonly Policy[], name: Uint8Array): Explanation['add'] {
-  return lineIn(policies, allowText({ host: formatName(name) }))
+  return lineIn(policies, allowName(formatName(name)))
 }
 
 /** Returns a note about a line with a name alone, which allows more than the question. */

@@ -2,11 +2,13 @@
 // daemon uses it for `POST /v1/explain`. The command line uses it on a core that it made from files. The cost is one look at each rule
 // of the endpoint's policies. For a denied question it also looks at rules of other policies, to find the nearest one.
 
+import { formatName } from '../core/name.ts'
 import { TCP, UDP } from '../core/protocol.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { MAY_ASK } from '../enforcement/dns-verdicts.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
+import { addressRemedy } from '../policy/allow-text.ts'
 import { everyPortNote, lineForName, permittingLines } from './allow-lists.ts'
 import { decideAsking, otherProtocolNote, reasonOfAsking, unaskedNote } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
@@ -85,7 +87,14 @@ function explainAsking(
       ...unselectedNote(shared),
       ...otherProtocolNote(asking),
       ...everyPortNote(add),
-      ...(isByDefault ? unaskedNote(shared, question.name) : []),
+      ...(isByDefault
+        ? [...unaskedNote(shared, question.name), ...addressNote(question.name)]
+        : []),
     ],
   }
+}
+
+function addressNote(name: Uint8Array): readonly string[] {
+  const remedy = addressRemedy(formatName(name))
+  return remedy === undefined ? [] : [remedy]
 }

@@ -2,6 +2,7 @@
 // The text has no blank and no character that a shell changes, except brackets around an IPv6 address.
 
 import { parseAddress } from '../core/ip.ts'
+import { whyNoName } from '../core/name-like.ts'
 import { parseMatchName } from './match/pattern.ts'
 
 const PROTOCOLS: readonly string[] = ['TCP', 'UDP']
@@ -19,10 +20,24 @@ export function askNameAgain(name: string): string {
   return `the answer of ${name} with this address has expired: ask the name again`
 }
 
+/** What to do about a refused query for an address, as a sentence without a full stop. Undefined for other names. */
+export function addressRemedy(name: string): string | undefined {
+  const why = whyNoName(name)
+  if (why === undefined) return undefined
+  if (parseAddress(name) === undefined) return `${name} ${why}`
+  return `${name} ${why}: no rule about names opens it; the line ${name} of a list, --allow or toCIDR allows connections to it`
+}
+
+/** Returns the line that allows a name that was asked, with all connections to it. Undefined if no line can. */
+export function allowName(name: string): string | undefined {
+  return whyNoName(name) === undefined ? allowText({ host: name }) : undefined
+}
+
 /** Returns the line. Undefined if no line of an allow-list can allow this. */
 export function allowText({ host, port, protocol = '' }: Wanted): string | undefined {
   const isAddress = parseAddress(host) !== undefined
-  if (!isAddress && parseMatchName(host).kind === 'bad') return undefined
+  const isName = parseMatchName(host).kind === 'ok' && whyNoName(host) === undefined
+  if (!isAddress && !isName) return undefined
   if (port === undefined) return host
   if (port === 0 || !PROTOCOLS.includes(protocol.toUpperCase())) return undefined
   const bracketed = isAddress && host.includes(':') ? `[${host}]` : host

@@ -1,11 +1,13 @@
 // `summaryOf` makes the report at the end of a run. It lists the names that were asked, with their verdicts, and the refused connections,
 // with the option that would allow each. The report is a table for people, or an object for programs. The functions have no side effects.
 
+import { addressRemedy, allowName } from '../policy/allow-text.ts'
 import { ASK_AGAIN, isDnsConnection } from '../policy/dns-connection.ts'
 import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
 
 /** The version of the form of a report. It changes when a key changes its meaning or goes. */
 export const REPORT_VERSION = 1
+const REFUSED: readonly string[] = ['denied', 'audited']
 
 export interface Summary {
   readonly names: readonly {
@@ -68,8 +70,9 @@ export function summaryOf({
 }
 
 function optionOf({ name, verdict, isService }: NameRecord): string | null {
-  const isRefused = verdict === 'denied' || verdict === 'audited'
-  return isRefused && !isService ? `--allow ${name}` : null
+  const isRefused = REFUSED.includes(verdict)
+  const line = isRefused && !isService ? allowName(name) : undefined
+  return line === undefined ? null : `--allow ${line}`
 }
 
 /** Returns true if the report has something that an option would allow, or a refused connection. */
@@ -125,7 +128,10 @@ export function summaryTitle(isAudited: boolean): string {
 /** Returns the lines of the table, with four cells each: name or connection, verdict, count, and the option that would allow it. */
 export function summaryRows({ names, refused }: Summary): readonly (readonly string[])[] {
   return [
-    ...names.map(({ name, verdict, asked, allow }) => [name, verdict, String(asked), allow ?? '']),
+    ...names.map(({ name, verdict, asked, allow }) => {
+      const remedy = REFUSED.includes(verdict) ? addressRemedy(name) : undefined
+      return [name, verdict, String(asked), allow ?? remedy ?? '']
+    }),
     ...refused.map((each) => {
       const place = placeOf(each)
       return [place, each.verdict, String(each.packets), remedyOf(each)]

@@ -2,6 +2,7 @@
 // seen, and a caller must ask for patterns. Needs that no policy can or should allow are listed in `leftOut`. The functions have no side
 // effects, and equal needs give equal suggestions.
 
+import { whyNoName } from '../core/name-like.ts'
 import { parseMatchName } from '../policy/match/pattern.ts'
 import { CLUSTER_KEY, splitLabel } from '../policy/match/labels.ts'
 import { isDnsConnection } from '../policy/dns-connection.ts'
@@ -52,10 +53,12 @@ export function suggest(needs: Needs, options: SuggestOptions): Suggestion {
   const leftOut: LeftOut[] = []
   const asked = new Map<string, Evidence>()
   for (const [name, evidence] of needs.asked) {
-    if (!isPlain(name)) {
+    const why = whyNoName(name)
+    if (why !== undefined) leftOut.push({ what: name, why: `it ${why}`, evidence })
+    else if (!isPlain(name)) {
       leftOut.push({ what: JSON.stringify(name), why: 'no policy can name it', evidence })
-      continue
     }
+    if (!isPlain(name)) continue
     const judged = options.judgeAsked(labels, name)
     if (judged === 'wanted') asked.set(name, evidence)
     if (judged === 'denied') leftOut.push({ what: name, why: 'a rule denies asking', evidence })
@@ -129,7 +132,7 @@ export function peerLabels({ labels }: Pick<Reached, 'labels'>): readonly string
 }
 
 function isPlain(name: string): boolean {
-  return parseMatchName(name).kind === 'ok'
+  return parseMatchName(name).kind === 'ok' && whyNoName(name) === undefined
 }
 
 /** Returns a text such as `[2001:db8::9]:443/TCP`, or `192.0.2.1 ICMP` for a protocol without ports. */

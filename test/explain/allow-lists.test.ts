@@ -166,7 +166,7 @@ test('explain says of an asked address that policy allows it as an address', () 
     ],
     ['203.0.113.256', /^203\.0\.113\.256 looks like an address, and is none/],
   ] as const
-  for (const node of [mkListNode(), mkPolicyNode([OTHER])]) {
+  for (const node of [mkListNode(), mkListNode(...mkPolicies(OTHER))]) {
     for (const [name, said] of rows) {
       const { notes, add } = explainOn(node, ask(name))
       assert.match(notes.join('\n'), said)

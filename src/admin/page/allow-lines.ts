@@ -2,6 +2,7 @@
 // CiliumNetworkPolicy. There is no such line for a refusal that no allow rule can change.
 
 import { parseAddress } from '../../core/ip.ts'
+import { whyNoName } from '../../core/name-like.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { allowText } from '../../policy/allow-text.ts'
 import { isDnsConnection } from '../../policy/dns-connection.ts'
@@ -20,7 +21,8 @@ const WITH_PORTS: readonly string[] = ['TCP', 'UDP', 'SCTP']
 /** Lines that allow the name, and connections to it. Undefined when the name is not why the query was refused. */
 export function linesForName(flow: DnsFlowShape): AllowLines | undefined {
   const { name, reason } = flow
-  if (name === null || reason !== null || !isPlain(name)) return undefined
+  if (name === null || reason !== null || !isPlain(name) || whyNoName(name) !== undefined)
+    return undefined
   const list = listBehind(flow.rules)
   if (list !== undefined) return { form: 'allow-list', file: list, text: name }
   return {

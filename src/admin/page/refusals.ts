@@ -1,7 +1,7 @@
 // Folds flows into the rows of refusals that the page shows: equal refusals are one row with a count. A row has the rules behind the
 // refusal, the line that would allow it, and the question for `explain`.
 
-import { askNameAgain } from '../../policy/allow-text.ts'
+import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN, isDnsConnection } from '../../policy/dns-connection.ts'
 import type {
   DnsFlowShape,
@@ -86,7 +86,7 @@ function dnsRow(flow: DnsFlowShape, key: string, what: string): RefusalRow {
     rules,
     isDenyRule: false,
     allow: flow.kind === 'denied' || flow.kind === 'audited' ? (linesForName(flow) ?? null) : null,
-    remedy: null,
+    remedy: reason === null && name !== null ? (addressRemedy(name) ?? null) : null,
     question: endpoint === null || name === null ? null : { endpoint, ask: name },
   }
 }

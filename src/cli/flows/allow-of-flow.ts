@@ -1,7 +1,7 @@
 // `allowOfFlow` finds the line of an allow-list that would allow what a flow reports as refused. `--allow` takes the same text.
 
 import { isWorldPeer } from '../../admin/page/allow-lines.ts'
-import { allowText } from '../../policy/allow-text.ts'
+import { allowName, allowText } from '../../policy/allow-text.ts'
 import { isDnsConnection } from '../../policy/dns-connection.ts'
 import { listOf, numberOf, textOf } from '../fields.ts'
 import type { FlowFields } from './flow-fields.ts'
@@ -12,7 +12,7 @@ export function allowOfFlow(flow: FlowFields): string | undefined {
     case 'denied':
     case 'audited':
       return typeof flow.name === 'string' && typeof flow.reason !== 'string'
-        ? allowText({ host: flow.name })
+        ? allowName(flow.name)
         : undefined
     case 'drop':
     case 'audit':

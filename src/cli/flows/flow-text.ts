@@ -5,7 +5,7 @@ import type { FlowRule } from '../../client/api-types.ts'
 import { parseProtocol, PORT_PROTOCOLS } from '../../core/protocol.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
-import { askNameAgain } from '../../policy/allow-text.ts'
+import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { PLAIN, type Look, type Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
@@ -98,10 +98,11 @@ function whyRefused(flow: FlowFields): string {
   return `${byRules(flow.rules)}${lists.length === 0 || remedy === undefined ? '' : ` (${remedy})`}`
 }
 
-/** What allows a refused packet that no line of a list allows. */
+/** What allows a refused packet or query that no line of a list allows. */
 function remedyOf(flow: FlowFields): string | undefined {
   const isPacket = flow.kind === 'drop' || flow.kind === 'audit'
-  return isPacket && !hasPorts(flow) ? 'a policy rule without toPorts allows it' : undefined
+  if (!isPacket) return addressRemedy(textOf(flow.name))
+  return hasPorts(flow) ? undefined : 'a policy rule without toPorts allows it'
 }
 
 function hasPorts({ protocol }: FlowFields): boolean {

@@ -3,6 +3,8 @@
 // code does no I/O.
 
 import type { FlowRule } from '../../client/api-types.ts'
+import { whyNoName } from '../../core/name-like.ts'
+import { allowText } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { allowOfFlow, hasExpired, isDnsDrop } from '../flows/allow-of-flow.ts'
@@ -20,6 +22,7 @@ interface Seen {
 /** How many different refusals are remembered. The oldest is forgotten first, and is then a line again. */
 const SEEN_MAX = 1000
 const COLUMN = 34
+const NO_LINE = 'no line of a list can allow it'
 /** The kinds of flows that audit let pass. */
 const AUDITED: ReadonlySet<unknown> = new Set(['audited', 'audit'])
 
@@ -94,6 +97,17 @@ function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
   if (typeof flow.reason === 'string') {
     return { what: name, why: flow.reason, remedy: 'policy allows the name itself' }
   }
+  const why = whyNoName(name)
+  if (why !== undefined) {
+    const line = allowText({ host: name })
+    return line === undefined
+      ? { what: name, why: `it ${why}`, remedy: NO_LINE }
+      : {
+          what: name,
+          why: 'an address, asked as a name: no line allows that',
+          remedy: `to allow connections to it: ${addLine(line, list)}`,
+        }
+  }
   return {
     what: name,
     why: 'no rule allows this name',
@@ -136,9 +150,7 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
 
 function remedyOf(flow: FlowFields, list: WatchedList, ports = ''): string {
   const line = allowOfFlow(flow)
-  return line === undefined
-    ? 'no line of a list can allow it'
-    : `to allow it${ports}: ${addLine(line, list)}`
+  return line === undefined ? NO_LINE : `to allow it${ports}: ${addLine(line, list)}`
 }
 
 function rulesText(flow: FlowFields): string {
