@@ -100,3 +100,17 @@ test('explain says what allows an address of this host, and a protocol without p
   assert.match(ping.nearest?.missing ?? '', /its ports are 443\/TCP, not ICMP$/)
   assert.equal(ping.notes.at(-1), 'ICMP has no ports: a rule without toPorts allows it')
 })
+
+test('explain says that loopback stays inside the network namespace of an interface endpoint', () => {
+  const node = mkPolicyNode(['egress: [ { toCIDR: [ 192.0.2.0/28 ] } ]'])
+  for (const address of ['127.0.0.1', '127.9.9.9', '::1']) {
+    for (const side of ['ingress', 'egress'] as const) {
+      const asker = { hook: { kind: 'interface', name: 'eth0', side } } as const
+      const found = explainOn(node, connect({ address }, '80'), 'a', asker)
+      assert.equal(found.verdict, 'allow')
+      assert.match(found.reason, /^80\/TCP is not judged: \S+ is loopback, .* network namespace$/)
+      assert.equal(found.nearest, null)
+      assert.deepEqual(found.notes, [])
+    }
+  }
+})
