@@ -2,8 +2,9 @@
 // daemon uses it for `POST /v1/explain`. The command line uses it on a core that it made from files. The cost is one look at each rule
 // of the endpoint's policies. For a denied question it also looks at rules of other policies, to find the nearest one.
 
+import { formatAddress, isLoopback, type Prefix } from '../core/ip.ts'
 import { formatName } from '../core/name.ts'
-import { TCP, UDP } from '../core/protocol.ts'
+import { formatPort, TCP, UDP } from '../core/protocol.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { MAY_ASK } from '../enforcement/dns-verdicts.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
@@ -39,6 +40,11 @@ export function explain(
   const shared = policies.inForceOf(asker.id)
   if (shared === undefined) return undefined
   if (question.kind === 'ask') return explainAsking({ core, policies }, asker, shared, question)
+  const { address } = question
+  // Loopback does not pass the interface of the endpoint.
+  if (asker.hook.kind === 'interface' && address && isLoopback(address.family, address.octets)) {
+    return unjudged(shared, question, address)
+  }
   const found = explainConnecting({ core, shared, all: policies.policies }, asker, question)
   const { name } = question
   if (name === undefined || found.verdict !== 'allow') return found
@@ -47,6 +53,26 @@ export function explain(
     (protocol) => policies.dnsVerdicts.judge(asker.id, protocol, name, 0) === MAY_ASK,
   )
   return isAskable ? found : { ...found, notes: [...found.notes, ...unaskedNote(shared, name)] }
+}
+
+function unjudged(
+  shared: SharedRules,
+  { protocol, port }: Extract<Question, { readonly kind: 'connect' }>,
+  { family, octets }: Prefix,
+): Explanation {
+  const place = formatAddress(family, octets)
+  return {
+    verdict: 'allow',
+    reason: `${formatPort(protocol, port)} is not judged: ${place} is loopback, whose packets stay inside the workload's network namespace`,
+    rules: [],
+    selectors: [],
+    identities: [],
+    labels: [],
+    default: defaultOf(shared),
+    nearest: null,
+    add: null,
+    notes: [],
+  }
 }
 
 function explainAsking(

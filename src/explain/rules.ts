@@ -2,7 +2,7 @@
 // if a rule selects a peer, as the rules for DNS servers do (enforcement/asking.ts).
 
 import { identity } from '../core/ids.ts'
-import type { Prefix } from '../core/ip.ts'
+import { isLoopback, type Prefix } from '../core/ip.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { qualifiedName } from '../enforcement/rule-origins.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
@@ -67,13 +67,8 @@ export function peerOf(
   name: Uint8Array | undefined,
 ): Peer {
   const peer = peerAt(core, asker.id, address.family, address, name)
-  if (asker.hook.kind !== 'cgroup' || !isLoopback(address)) return peer
+  if (asker.hook.kind !== 'cgroup' || !isLoopback(address.family, address.octets)) return peer
   return { ...peer, identity: HOST, addressClass: HOST, labels: ['reserved:host'], selectedBy: [] }
-}
-
-function isLoopback({ family, octets }: Prefix): boolean {
-  if (family === 4) return octets[0] === 127
-  return octets[15] === 1 && octets.subarray(0, 15).every((octet) => octet === 0)
 }
 
 /** Returns the default for everything that no rule names. */
