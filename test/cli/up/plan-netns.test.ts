@@ -141,11 +141,6 @@ for (const [why, facts, wanted] of ROWS) {
   test(`planNetns: ${why}`, () => assert.equal(wordsOf(planNetns(netns(facts))), wanted))
 }
 
-test('planNetns warns of a host that does not forward', () => {
-  const { warnings } = planNetns(netns({ abilities: { ...ABLE, isForwarding: false } }))
-  assert.match(warnings.join(), /sysctl -w net\.ipv4\.ip_forward=1/)
-})
-
 const KERNEL = { to: '10.98.0.0/24', via: undefined, nic: 'eth0' }
 const REFUSED: readonly (readonly [why: string, facts: Partial<NetnsFacts>, said: RegExp])[] = [
   [

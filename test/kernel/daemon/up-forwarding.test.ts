@@ -9,6 +9,38 @@ import { ALLOWED, UpLab } from '../../support/labs/up-lab.ts'
 
 const skip = canUseNamegate() ?? false
 
+test(
+  'up warns of the interface that does not forward, and of no other setting',
+  { skip },
+  async (t) => {
+    const lab = new UpLab(1)
+    t.after(async () => await lab.close())
+    await lab.serve()
+    const { host, interface: name } = lab.pod(0)
+    const warnings = async (forwards: number, own: number): Promise<string> => {
+      // The setting of the host is copied to all interfaces when it changes.
+      lab.node.sysctl(`net.ipv4.ip_forward=${1 - forwards}`)
+      lab.node.sysctl(`net.ipv4.ip_forward=${forwards}`)
+      lab.node.sysctl(`net.ipv4.conf.${name}.forwarding=${own}`)
+      const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
+      await run.protects()
+      return (await run.end())?.stderr ?? ''
+    }
+    assert.doesNotMatch(await warnings(0, 1), /forward/)
+    assert.match(
+      await warnings(0, 0),
+      /not forward IPv4 packets: sysctl -w net\.ipv4\.ip_forward=1$/m,
+    )
+    assert.match(
+      await warnings(1, 0),
+      new RegExp(
+        `not forward IPv4 packets: sysctl -w net\\.ipv4\\.conf\\.${name}\\.forwarding=1$`,
+        'm',
+      ),
+    )
+  },
+)
+
 test('explain, status and doctor say why allowed connections hang', { skip }, async (t) => {
   const lab = new UpLab(1)
   t.after(async () => await lab.close())
