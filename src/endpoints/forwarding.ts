@@ -6,27 +6,29 @@ import type { Endpoint } from './registry.ts'
 
 const IPV4 = '/proc/sys/net/ipv4'
 
-/** The command that makes this host forward IPv4 packets. */
-export const FORWARD_IPV4 = 'sysctl -w net.ipv4.ip_forward=1'
-
-/** Returns true if this host forwards IPv4 packets between its interfaces. */
-export function isForwarding(): boolean {
-  return settingIn(`${IPV4}/ip_forward`) === '1'
-}
-
 /**
- * Returns the command after which this host forwards the IPv4 packets of an endpoint. Undefined if it forwards them. One interface can
- * forward while the host does not, and the port of a bridge may need no forwarding.
+ * Returns the command after which this host forwards the IPv4 packets of an endpoint. Undefined if it forwards them.
  */
 export function forwardingRemedy({
   hook,
   addresses,
 }: Pick<Endpoint, 'hook' | 'addresses'>): string | undefined {
   if (hook.kind !== 'interface' || hook.side !== 'ingress') return undefined
-  if (!addresses.some(({ family }) => family === 4) || isForwarding()) return undefined
-  const isOff = settingIn(`${IPV4}/conf/${hook.name}/forwarding`) === '0'
-  const isPort = settingIn(`/sys/class/net/${hook.name}/brport/state`) !== undefined
-  return isOff && !isPort ? FORWARD_IPV4 : undefined
+  return addresses.some(({ family }) => family === 4) ? interfaceRemedy(hook.name) : undefined
+}
+
+/**
+ * Returns the command after which this host forwards IPv4 packets that arrive at an interface. Undefined if it forwards them. The kernel
+ * reads the setting of the interface, to which it copies each change of the setting of the host. The port of a bridge may need no forwarding.
+ */
+export function interfaceRemedy(name: string): string | undefined {
+  const isOff = settingIn(`${IPV4}/conf/${name}/forwarding`) === '0'
+  const isPort = settingIn(`/sys/class/net/${name}/brport/state`) !== undefined
+  if (!isOff || isPort) return undefined
+  const isHostOff = settingIn(`${IPV4}/ip_forward`) === '0'
+  // In the name of a setting, a slash stands for a dot.
+  const key = isHostOff ? 'ip_forward' : `conf.${name.replaceAll('.', '/')}.forwarding`
+  return `sysctl -w net.ipv4.${key}=1`
 }
 
 /** The text of a file of the kernel. Undefined if it cannot be read. */

@@ -7,7 +7,7 @@ import { foundNames } from '../../core/did-you-mean.ts'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { systemResolvers } from '../../config/machine.ts'
 import { cgroupMount, cgroupPath } from '../../datapath/hooks/find-hook.ts'
-import { isForwarding } from '../../endpoints/forwarding.ts'
+import { interfaceRemedy } from '../../endpoints/forwarding.ts'
 import type { RunTool } from '../../intercept/tools.ts'
 import { nativeFile } from '../../native/native-files.ts'
 import { isBuilt, loadBpf } from '../../native/native.ts'
@@ -36,6 +36,21 @@ const RESOLV_CONF = [
 
 /** Throws UnavailableError with the next step if the workload is not found, or if it cannot be protected here. */
 export async function findPlan(options: UpOptions, run: RunTool): Promise<UpPlan> {
+  const plan = await planOf(options, run)
+  return { ...plan, warnings: [...plan.warnings, ...notForwarding(plan)] }
+}
+
+/** Warns if this host does not forward the IPv4 packets of the workload. */
+function notForwarding({ endpoints }: UpPlan): readonly string[] {
+  const remedies = endpoints.value.flatMap(({ interface: nic, addresses }) =>
+    nic?.hook === 'ingress' && addresses.some((each) => !each.includes(':'))
+      ? (interfaceRemedy(nic.name) ?? [])
+      : [],
+  )
+  return [...new Set(remedies)].map((each) => `this host does not forward IPv4 packets: ${each}`)
+}
+
+async function planOf(options: UpOptions, run: RunTool): Promise<UpPlan> {
   const { kind, value } = options.target
   switch (kind) {
     case 'netns':
@@ -174,7 +189,6 @@ export function abilities(): Abilities {
   return {
     noEbpf: whyNoEbpf(),
     isIntercepted: isBuilt('posix') && !isLockFree(interceptionLockFile()),
-    isForwarding: isForwarding(),
   }
 }
 

@@ -3,7 +3,6 @@
 
 import { foundNames } from '../../core/did-you-mean.ts'
 import { UnavailableError } from '../../core/errors.ts'
-import { FORWARD_IPV4 } from '../../endpoints/forwarding.ts'
 import { formatPrefix, parseAddress, truncatePrefix } from '../../core/ip.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import type { NamedNamespace, Network, Nic } from './network.ts'
@@ -68,9 +67,7 @@ export function planInterface(facts: InterfaceFacts): UpPlan {
     },
     servers: chooseServers(upstreams, files, true),
     passesOthers: false,
-    warnings: abilities.isForwarding
-      ? []
-      : [`this host does not forward IPv4 packets: ${FORWARD_IPV4}`],
+    warnings: [],
   }
 }
 

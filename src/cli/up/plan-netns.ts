@@ -3,7 +3,6 @@
 // namespace. The functions have no side effects.
 
 import { UnavailableError } from '../../core/errors.ts'
-import { FORWARD_IPV4 } from '../../endpoints/forwarding.ts'
 import type { SocketAddress } from '../../core/socket-address.ts'
 import { formatSocketAddress } from '../../core/socket-address.ts'
 import type { NamedNamespace, Network, Nic } from './network.ts'
@@ -74,9 +73,7 @@ export function planNetns(facts: NetnsFacts): UpPlan {
       value: ends.map(({ nic, outer }, i) => outerEndpoint(name, nic, outer, i)),
       why: `the other ends of the namespace's interfaces: ${pairs.join(', ')}`,
     },
-    warnings: abilities.isForwarding
-      ? []
-      : [`this host does not forward IPv4 packets: ${FORWARD_IPV4}`],
+    warnings: [],
   }
 }
 

@@ -44,8 +44,6 @@ export interface Abilities {
   readonly noEbpf: string | undefined
   /** True if another daemon has its rules of interception in the network namespace of this host. */
   readonly isIntercepted: boolean
-  /** True if this host forwards IPv4 packets. */
-  readonly isForwarding: boolean
 }
 
 /** The name servers that a resolv.conf names. */
