@@ -51,6 +51,11 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] 
     'ICMP 203.0.113.9 dropped: policy: no line of /etc/web.allow allows it (a policy rule without toPorts allows it)',
   ],
   [
+    'a server that is refused, and not the name',
+    { ...query, reason: 'server', rules: [RULE] },
+    'A evil.test denied (the asked server is refused, not the name) by default/web (web.yaml:12), client',
+  ],
+  [
     'a policy keeps its place',
     { ...query, rules: [RULE] },
     'A evil.test denied by default/web (web.yaml:12), client',

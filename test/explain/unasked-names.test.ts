@@ -1,4 +1,4 @@
-// The remedy for a name that a rule has under toFQDNs, and that no rule lets the endpoint ask.
+// The remedy for a name that a rule has under toFQDNs and that no rule lets the endpoint ask, and the reason for a refused server.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,4 +16,18 @@ test('explain has the remedy for a name that no rule lets the endpoint ask', () 
   const connected = explainOn(node, connect({ name: 'cilium.io' }))
   assert.equal(connected.notes.at(-1), remedy, 'a connection that is allowed and never happens')
   assert.deepEqual(explainOn(node, ask('other.io')).notes, [], 'a name of no rule')
+})
+
+test('explain names the question that a refused server refuses', () => {
+  const deny = mkPolicyNode([
+    'egressDeny: [ { toEntities: [ all ], toPorts: [ { ports: [ { port: "53", protocol: ANY } ] } ] } ]',
+  ])
+  const denied = explainOn(deny, ask('a.example', '203.0.113.53'))
+  assert.equal(denied.reason, 'a.example may not be asked: a rule denies the server')
+  const none = mkPolicyNode(['egress: [ { toCIDR: [ 192.0.2.0/28 ] } ]'])
+  const refused = explainOn(none, ask('a.example', '203.0.113.53'))
+  assert.equal(
+    refused.reason,
+    'a.example may not be asked: no rule admits the server at that port over UDP',
+  )
 })

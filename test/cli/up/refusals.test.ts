@@ -29,9 +29,9 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /^03:04:05 refused  a\.example +no rule allows this name; to allow it on every port: echo a\.example >> \/run\/up\.allow$/,
   ],
   [
-    'a name that policy allows, at a server that is not trusted',
-    { ...denied, reason: 'server 192.0.2.9 is not trusted' },
-    /server 192\.0\.2\.9 is not trusted; policy allows the name itself$/,
+    'a name at a server that no query may go to',
+    { ...denied, reason: 'server', rules: [{ policy: 'default/no', file: 'no.yaml', line: 3 }] },
+    /a\.example +the asked server is refused, not the name; 'namegate explain a\.example' says why$/,
   ],
   [
     'an address that was asked as a name: a line allows only connections',
