@@ -170,8 +170,8 @@ export function reasonOfAsking(
   }
   if (verdict === 'server-denied') {
     return rules.length > 0
-      ? 'the server may not be asked: a rule denies it'
-      : `the server may not be asked: no rule admits it at that port over ${formatProtocol(protocol)}`
+      ? `${text} may not be asked: a rule denies the server`
+      : `${text} may not be asked: no rule admits the server at that port over ${formatProtocol(protocol)}`
   }
   if (rules.length > 0) return `${text} may not be asked: a rule denies asking`
   if (word !== 'rule') return `${text} may not be asked: no ${word} allows it`

@@ -232,8 +232,8 @@ test('explain asks a server that the endpoint chose', () => {
       /no rules\.dns for UDP matches/,
       'admitted server, other name',
     ],
-    [ask('cilium.io', '192.0.2.54'), 'deny', /no rule admits it at that port/, 'other server'],
-    [ask('cilium.io', '192.0.2.53', 5353), 'deny', /no rule admits it at that port/, 'other port'],
+    [ask('cilium.io', '192.0.2.54'), 'deny', /no rule admits the server at/, 'other server'],
+    [ask('cilium.io', '192.0.2.53', 5353), 'deny', /no rule admits the server at/, 'other port'],
   ] as const
   for (const [question, verdict, words, reason] of rows) {
     const found = explainOn(node, question)

@@ -1,6 +1,7 @@
 // Folds flows into the rows of refusals that the page shows: equal refusals are one row with a count. A row has the rules behind the
 // refusal, the line that would allow it, and the question for `explain`.
 
+import { deniedWords } from '../../flows/record/flow-words.ts'
 import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN, isDnsConnection } from '../../policy/dns-connection.ts'
 import type {
@@ -82,7 +83,7 @@ function dnsRow(flow: DnsFlowShape, key: string, what: string): RefusalRow {
   return {
     ...common(flow, key, what),
     names: [],
-    reason,
+    reason: reason === null ? null : deniedWords(reason),
     rules,
     isDenyRule: false,
     allow: flow.kind === 'denied' || flow.kind === 'audited' ? (linesForName(flow) ?? null) : null,

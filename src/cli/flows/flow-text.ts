@@ -4,6 +4,7 @@
 import type { FlowRule } from '../../client/api-types.ts'
 import { parseProtocol, PORT_PROTOCOLS } from '../../core/protocol.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { deniedWords } from '../../flows/record/flow-words.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
@@ -67,10 +68,15 @@ function detailsOf(flow: FlowFields): string {
       return `${question(flow)} ${textOf(flow.rcode)}, ${textOf(flow.outcome)}, ${taught}`
     }
     default: {
-      const why = typeof flow.reason === 'string' ? `: ${flow.reason}` : ''
+      const why = reasonOf(flow)
       return `${question(flow)} ${textOf(flow.kind)}${why}${whyRefused(flow)}, client ${textOf(flow.client)}`
     }
   }
+}
+
+function reasonOf({ kind, reason }: FlowFields): string {
+  if (typeof reason !== 'string') return ''
+  return kind === 'denied' ? ` (${deniedWords(reason)})` : `: ${reason}`
 }
 
 function question(flow: FlowFields): string {

@@ -4,6 +4,7 @@
 
 import type { FlowRule } from '../../client/api-types.ts'
 import { whyNoName } from '../../core/name-like.ts'
+import { deniedWords } from '../../flows/record/flow-words.ts'
 import { allowText } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
@@ -95,7 +96,11 @@ function refusalOf(flow: FlowFields, list: WatchedList): Refusal | undefined {
 function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
   const name = textOf(flow.name)
   if (typeof flow.reason === 'string') {
-    return { what: name, why: flow.reason, remedy: 'policy allows the name itself' }
+    return {
+      what: name,
+      why: deniedWords(flow.reason),
+      remedy: `'namegate explain ${name}' says why`,
+    }
   }
   const why = whyNoName(name)
   if (why !== undefined) {

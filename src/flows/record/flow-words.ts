@@ -28,6 +28,19 @@ export const KIND_WORDS: Readonly<Record<FlowKind, string>> = {
   'expired-use': 'event: an endpoint connected to an address after the TTL of its name',
 }
 
+const DENIED_WORDS: ReadonlyMap<string, string> = new Map([
+  ['server', 'the asked server is refused, not the name'],
+  [
+    'sources-silent',
+    'policy allows the name, but every name is refused while sources are silent (sources.then: deny)',
+  ],
+])
+
+/** Returns the `reason` of a denied query as a sentence without a full stop. */
+export function deniedWords(reason: string): string {
+  return DENIED_WORDS.get(reason) ?? reason
+}
+
 /** Returns one indented line for each word, with its meaning: first the verdicts, then the kinds. */
 export function verdictLines(): string {
   const words = Object.entries({ ...VERDICT_WORDS, ...KIND_WORDS, audit: VERDICT_WORDS.audit })
