@@ -40,6 +40,7 @@ echo '--- dead'
 $NG status
 $NG doctor > doctor.log
 grep -A1 enforcement doctor.log
+sed -n '/^warning *daemon /,+1p' doctor.log
 echo '--- foreign'
 $NG run --config other.yaml 2> other.log & other=$!
 until $NG status --socket $PWD/other.sock > /dev/null 2>&1 || ! kill -0 $other; do sleep 0.1; done
@@ -100,6 +101,7 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
       assert.match(replaced, /^ok +enforcement/m, text)
       assert.match(ran.stderr, new RegExp(`No daemon[^]*${ended}`), text)
       assert.match(dead, new RegExp(`^PROBLEM +enforcement +${ended}`, 'm'), text)
+      assert.match(dead, /^warning +daemon +none answers at \S+\n +remedy: see enforcement$/m, text)
       const warned = new RegExp(`^namegate: ${ended}: .*run it again`, 'm')
       assert.match(foreign, warned, `one other daemon: ${text}`)
       assert.match(foreign, new RegExp(`several others run[^]*${ended}`), text)
