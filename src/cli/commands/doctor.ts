@@ -87,9 +87,20 @@ export async function runDoctor(read: ParsedArguments, output: CommandOutput): P
   const rest = await Promise.all(
     checks.map(async ([name, check]) => await run(name, check, examined)),
   )
-  const findings = [...first, ...silent, ...rest.flat()]
+  const findings = withOneRemedy([...first, ...silent, ...rest.flat()], status === undefined)
   output.stdout(read.texts.has('output') ? toJson(findings) : formatFindings(findings))
   return findings.some(({ result }) => result === 'problem') ? EXIT_NEGATIVE : EXIT_OK
+}
+
+/** What a daemon left in the kernel has a remedy that starts this daemon. So no other remedy starts one. */
+function withOneRemedy(findings: readonly Finding[], isSilent: boolean): readonly Finding[] {
+  const isLeft = findings.some(
+    ({ check, result }) => check === 'enforcement' && result === 'problem',
+  )
+  if (!isSilent || !isLeft) return findings
+  return findings.map((each) =>
+    each.check === 'daemon' ? { ...each, remedy: 'see enforcement' } : each,
+  )
 }
 
 /** True if options name a daemon by its socket and name no configuration. Without these options, the environment decides. */
