@@ -105,6 +105,23 @@ describe('policySuggestCommand', () => {
     rmSync(state, { recursive: true })
   })
 
+  it('says the form of --labels if no endpoint has them, and what a key alone means', async () => {
+    for (const [given, meant] of [
+      ['app', 'app='],
+      ['app=none, vm', 'app=none,vm='],
+    ] as const) {
+      const { code, out, err } = await suggest(...flows.nodes('n1'), '--labels', given)
+      assert.deepEqual([code, out], [0, ''])
+      assert.match(
+        err,
+        new RegExp(
+          `^namegate: no flow is about an endpoint with ${meant}: write --labels KEY=VALUE,...; KEY alone has the empty value$`,
+          'm',
+        ),
+      )
+    }
+  })
+
   it('refuses wrong use, and reports a missing daemon', async () => {
     for (const words of [
       ['--collapse', '1'],
