@@ -202,7 +202,7 @@ audited, and why.`,
   options: {
     node: flag('all endpoints of the node, including later ones'),
     endpoint: text('NAME', 'one endpoint'),
-    selector: text('...', 'all endpoints with these labels, including later ones'),
+    selector: text('KEY=VALUE,...', 'all endpoints with these labels, including later ones'),
     all: flag('with reset: remove every setting'),
     output: json('the setting as one JSON object on stdout'),
     ...DAEMON_OPTIONS,

@@ -52,7 +52,8 @@ QUESTION is one of:
     port: text('P', 'see QUESTION'),
     labels: text(
       'K=V,...',
-      'labels of the endpoint; write SOURCE:K=V if the source matters, else external and k8s are tried',
+      `labels of the endpoint; write SOURCE:K=V if the source matters, else external and k8s are tried;
+K alone is K with the empty value`,
     ),
     ...WORLD_OPTIONS,
     config: text(
@@ -152,8 +153,8 @@ repeated; default: the flows of the running daemon`,
     ),
     labels: text(
       'K=V,...',
-      `only endpoints with these labels, in one policy that selects exactly these labels; default: one policy
-for each set of labels`,
+      `only endpoints with these labels, in one policy that selects exactly these labels; K alone is K with
+the empty value; default: one policy for each set of labels`,
     ),
     ...WORLD_OPTIONS,
     policies: list('PATH', 'policy files and folders that are already in force; can be repeated'),

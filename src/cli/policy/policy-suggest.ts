@@ -27,6 +27,7 @@ import { printSuggestions, type Suggested } from './print-suggestions.ts'
 const COLLAPSE_FROM = 64
 const WITHOUT_POLICIES =
   'the policies of this daemon are not known (give --config or --policies): what they allow already is suggested, too'
+const LABELS_FORM = 'write --labels KEY=VALUE,...; KEY alone has the empty value'
 /** How many names a note lists. */
 const SHOWN_MAX = 8
 const ASKED_ONLY =
@@ -82,7 +83,8 @@ export async function runPolicySuggest(
   const isBlind = files.length === 0 && paths.length === 0
   const blind = isBlind ? [WITHOUT_POLICIES] : []
   const denied = groups.groups.flatMap((group) => stillDenied(group.needs, judges))
-  const more = [...deniedNotes(denied, texts.get('labels')), ...notesOf(groups, all)]
+  const selector = only && [...only.matchLabels].map((pair) => pair.join('=')).join(',')
+  const more = [...deniedNotes(denied, selector), ...notesOf(groups, all, selector)]
   for (const note of [...blind, ...notes, ...more]) output.stderr(`namegate: ${note}\n`)
   const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
   if (format === 'allow-list' && found.length > 1) {
@@ -163,7 +165,11 @@ function deniedNotes(denied: readonly DeniedFlow[], labels: string | undefined):
 }
 
 /** Returns notes about flows for which there is no rule. */
-function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly string[] {
+function notesOf(
+  groups: LabelGroups,
+  all: readonly Suggested[],
+  selector: string | undefined,
+): readonly string[] {
   const notes: string[] = []
   const { lost, others } = groups
   const note = (count: number, one: string, many: string): void => {
@@ -174,6 +180,9 @@ function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly strin
     'flow was not recorded: something may be missing',
     'flows were not recorded: something may be missing',
   )
+  if (selector !== undefined && all.length === 0) {
+    notes.push(`no flow is about an endpoint with ${selector}: ${LABELS_FORM}`)
+  }
   note(others, 'line is about other endpoints', 'lines are about other endpoints')
   for (const { group, suggestion } of all) {
     if (!canBeSelected({ group }) && !isEmpty(suggestion)) {
