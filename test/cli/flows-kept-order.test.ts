@@ -1,5 +1,5 @@
-// `namegate flows --kept` prints flows by the time of their first flow. On disk they are in the order of their reports, and a report of
-// repeated flows is up to an hour later than the first of them.
+// `namegate flows` prints flows by the time of their first flow. On disk they are in the order of their reports, and a report of repeated
+// flows is up to an hour later than the first of them. In memory a packet comes later than queries of its time, because its report does.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
 import { namegate, objectIn, runCommand } from '../support/nodes/command.ts'
 import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
-import { Node } from '../support/nodes/node.ts'
+import { Node, prefixOf } from '../support/nodes/node.ts'
 
 const BEGAN = Date.parse('2026-01-01T00:00:00Z')
 const SECOND = 1000
@@ -76,4 +76,34 @@ test('flows --kept prints flows by the time of their first flow, and all of them
     times.toSorted(),
   )
   assert.deepEqual(printed.toSorted(), lines.toSorted())
+})
+
+test('flows prints packets in memory among the queries by time, and a query before the packets of its moment', async () => {
+  const packet = {
+    endpoint: 0,
+    family: 4,
+    peer: prefixOf('198.18.0.9').octets,
+    identity: 9,
+  } as const
+  const addPacket = (ms: number, port: number): void =>
+    state.flows.addPacket(BEGAN + ms, {
+      ...{ ...packet, kind: 'drop', protocol: 6, port, names: [], rule: 0, reason: 'policy' },
+    })
+  const addQuery = (ms: number, name: string): void =>
+    state.flows.addDns(BEGAN + ms, mkDnsFlow(name, { kind: 'denied' }))
+  addQuery(1000, 'a.test')
+  addQuery(2000, 'b.test')
+  addQuery(3000, 'c.test')
+  addPacket(1000, 1)
+  addPacket(1500, 2)
+  addPacket(2000, 3)
+  for (const last of [[], ['--last', '6']]) {
+    const words = ['--socket', socket, '-o', 'json', ...last]
+    const { out } = await runCommand(namegate('flows'), ...words)
+    const rows = out.trimEnd().split('\n').slice(-6).map(objectIn)
+    assert.deepEqual(
+      rows.map((row) => row['name'] ?? row['port']),
+      ['a.test', 1, 2, 'b.test', 3, 'c.test'],
+    )
+  }
 })

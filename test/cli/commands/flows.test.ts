@@ -110,6 +110,21 @@ test('flowsCommand refuses filters that can match no flow, before and after it a
     ['--not --follow', /^namegate: --not must be in front of a filter, found --follow\n/],
     ['--verdict deny --not', /^namegate: --not must be in front of a filter\n/],
     ['--verdct deny', /did you mean --verdict\?/],
+    ['--kind drop', /^namegate: unknown option "--kind"; did you mean --verdict\?\n/],
+    ['--not-verdict deny', /"--not-verdict"; did you mean --not --verdict\?\n/],
+    ['--no-verdict deny', /"--no-verdict"; did you mean --not --verdict\?\n/],
+    [
+      'verdict deny',
+      /^namegate: flows takes no argument, found "verdict": write --verdict VALUE\n/,
+    ],
+    [
+      'not --verdict deny',
+      /no argument, found "not": write --not in front of a filter, such as --not --/,
+    ],
+    ['--not verdict deny', /no argument, found "verdict": write --not --verdict VALUE\n/],
+    ['!verdict deny', /no argument, found "!verdict": write --not --verdict VALUE\n/],
+    ['--verdict !deny', /--verdict: found "!deny": write --not --verdict deny\n/],
+    ['something', /^namegate: flows takes no argument, found "something"\n/],
     [
       '--verdict denyd',
       /^namegate: --verdict: found "denyd"; did you mean deny\? The words are:\n  allow +\S/,
