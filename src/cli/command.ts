@@ -189,6 +189,7 @@ const SAME: readonly (readonly string[])[] = [
   ['server', 'upstream'],
   ['follow', 'watch'],
   ['since', 'window'],
+  ['verdict', 'kind'],
 ]
 
 /** Returns `; did you mean off?` if the first argument is no word of the command, but resembles one, else an empty text. */
@@ -204,6 +205,8 @@ function nearestWord(
 
 /** Returns `; did you mean --follow?` for an unknown option that resembles a known option or means the same, else an empty text. */
 export function nearestOption(unknown: string, known: readonly string[]): string {
+  const [, negated = ''] = /^(?:no|not)-(.+)$/.exec(unknown) ?? []
+  if (known.includes('not') && known.includes(negated)) return `; did you mean --not --${negated}?`
   const same = SAME.find((names) => names.includes(unknown)) ?? []
   const meant = same.find((name) => known.includes(name)) ?? nearest(unknown, known)
   return meant === undefined ? '' : `; did you mean --${meant}?`

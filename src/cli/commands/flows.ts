@@ -13,7 +13,7 @@ import { textOf } from '../fields.ts'
 import { faultNotes } from '../file-faults.ts'
 import { allowOfFlow } from '../flows/allow-of-flow.ts'
 import { FlowFold } from '../flows/flow-fold.ts'
-import { filtersIn, toParameters } from '../flows/flow-options.ts'
+import { filtersIn, toParameters, wordFault } from '../flows/flow-options.ts'
 import { flowPrinter } from '../flows/flow-printer.ts'
 import type { FlowFields } from '../flows/flow-fields.ts'
 
@@ -31,7 +31,8 @@ interface Wanted {
 }
 
 export async function runFlows(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  if (read.positionals.length > 0) return read.wrong('flows takes no argument')
+  const [word] = read.positionals
+  if (word !== undefined) return read.wrong(wordFault(word, read.given))
   const { flags, texts } = read
   const wrong = wrongOption(texts)
   if (wrong !== undefined) return read.wrong(wrong)
@@ -74,12 +75,7 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
       if (printer.isText) output.stderr(await faultNotes(client))
     }
     if (follow) await noteFaults()
-    let isRefused = false
-    for await (const row of client.rows('GET /v1/flows', { query })) {
-      const flow: FlowFields = row
-      isRefused ||= allowOfFlow(flow) !== undefined
-      print(flow)
-    }
+    const isRefused = await printRing(client, query, print)
     fold?.end()
     if (!isAny && printer.isText && texts.get('last') !== '0') output.stderr(noFlows(read))
     if (isRefused) await noteFaults()
@@ -132,6 +128,10 @@ async function readFilters(
 
 /** Returns the fault of a word that is no verdict and no kind, with all words and their meaning. */
 function wrongVerdict({ not, value }: FilterText, known: readonly string[]): string {
+  if (value.startsWith('!') && known.includes(value.slice(1))) {
+    const positive = `--verdict ${value.slice(1)}`
+    return `--verdict: found ${JSON.stringify(value)}: write ${not ? '' : '--not '}${positive}`
+  }
   const meant = nearest(value, known)
   const hint = meant === undefined ? '.' : `; did you mean ${meant}?`
   const found = `${not ? '--not ' : ''}--verdict: found ${JSON.stringify(value)}`
@@ -170,6 +170,28 @@ async function checkFilters(client: Client, given: FlowParameters): Promise<void
   const { follow: _, ...rest } = given
   const query = { ...rest, last: 0 }
   for await (const _flow of client.rows('GET /v1/flows', { query })) continue
+}
+
+/**
+ * Prints the flows in the daemon's memory. Returns true if a line of an allow-list would allow one of them. Packets are reported later than
+ * queries. So the flows are sorted by time, except for a reader that follows.
+ */
+async function printRing(
+  client: Client,
+  query: FlowParameters,
+  print: (flow: FlowFields) => void,
+): Promise<boolean> {
+  const { KeptOrder } = await import('../flows/kept-order.ts')
+  const order = query.follow === undefined ? new KeptOrder(print) : undefined
+  let isRefused = false
+  for await (const row of client.rows('GET /v1/flows', { query })) {
+    const flow: FlowFields = row
+    isRefused ||= allowOfFlow(flow) !== undefined
+    if (order === undefined) print(flow)
+    else order.add(flow)
+  }
+  order?.end()
+  return isRefused
 }
 
 async function printKept(

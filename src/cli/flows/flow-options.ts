@@ -17,6 +17,18 @@ export function filtersIn(given: readonly GivenOption[]): readonly FilterText[] 
   return not ? '--not must be in front of a filter' : filters
 }
 
+/** Returns the fault of a word that belongs to no option, with the option that was probably meant. */
+export function wordFault(word: string, given: readonly GivenOption[]): string {
+  const found = `flows takes no argument, found ${JSON.stringify(word)}`
+  if (word === 'not') {
+    return `${found}: write --not in front of a filter, such as --not --verdict deny`
+  }
+  const key = FLOW_FILTER_KEYS.find((each) => each === word.replace(/^!/, ''))
+  if (key === undefined) return found
+  const not = word.startsWith('!') || given.at(-1)?.name === 'not' ? '--not ' : ''
+  return `${found}: write ${not}--${key} VALUE`
+}
+
 /** Returns the filters as parameters of `/v1/flows`. */
 export function toParameters(filters: readonly FilterText[]): URLSearchParams {
   const parameters = new URLSearchParams()

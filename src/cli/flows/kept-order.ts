@@ -1,6 +1,6 @@
-// KeptOrder puts kept flows in the order of the times of their first flows. On disk, lines are in the order in which they were written, and
-// a line that counts repeated flows was written up to `KEPT_SPAN_MS` after the first of them. So KeptOrder holds the lines of this time. A
-// line that came later, because the disk took none or the clock was set, is printed out of order.
+// KeptOrder puts flows in the order of the times of their first flows. In memory, a packet is behind later queries. On disk, lines are in the
+// order in which they were written, and a line that counts repeated flows was written up to `KEPT_SPAN_MS` after the first of them. So
+// KeptOrder holds the lines of this time. A line that came later, because the disk took none or the clock was set, is printed out of order.
 
 import { KEPT_SPAN_MS } from '../../flows/flow-folder.ts'
 import { textOf } from '../fields.ts'
