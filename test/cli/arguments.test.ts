@@ -247,9 +247,9 @@ const REMEDIES: readonly (readonly [line: string, said: RegExp])[] = [
   ['ask a.b AAA', /unknown type "AAA"; did you mean AAAA\?\n/],
   ['flows --columns list', /"list"; did you mean last\? The columns are time, last, number, /],
   ['flows --columns nothing', /"nothing"\. The columns are time, last, number, /],
-  ['flows --last few', /--last: found "few", expected a number from 1 to 999999999\n/],
+  ['flows --last few', /--last: found "few", expected a number from 1 to 999999999, or 0/],
   ['flows --last 9999999999', /--last: found "9999999999", expected a number from 1 to 99/],
-  ['flows --last 0', /--last: found "0", expected .*, or with --follow for new flows alone\n/],
+  ['flows --last 0', /--last: found "0", expected .*, or 0 with --follow for new flows alone\n/],
   ['top --rows 0', /--rows: found "0", expected a number from 1 to 1000\n/],
   ['explain a.x --as shop --name b.x --port 443', /explain takes NAME or --name NAME/],
   [

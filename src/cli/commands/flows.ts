@@ -34,7 +34,7 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
   const [word] = read.positionals
   if (word !== undefined) return read.wrong(wordFault(word, read.given))
   const { flags, texts } = read
-  const wrong = wrongOption(texts)
+  const wrong = wrongOption(read)
   if (wrong !== undefined) return read.wrong(wrong)
   const filters = filtersIn(read.given)
   if (typeof filters === 'string') return read.wrong(filters)
@@ -77,7 +77,7 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
     if (follow) await noteFaults()
     const isRefused = await printRing(client, query, print)
     fold?.end()
-    if (!isAny && printer.isText && texts.get('last') !== '0') output.stderr(noFlows(read))
+    if (!isAny && printer.isText) output.stderr(noFlows(read))
     if (isRefused) await noteFaults()
     return EXIT_OK
   } finally {
@@ -100,13 +100,18 @@ const UNFILTERED: ReadonlySet<string> = new Set(
 )
 
 /** Returns the first fault in the values of `--since` and `--last` as text, or undefined if both are good. */
-function wrongOption(texts: ReadonlyMap<string, string>): string | undefined {
+function wrongOption({
+  texts,
+  flags,
+}: Pick<ParsedArguments, 'texts' | 'flags'>): string | undefined {
   const [since, last] = ['since', 'last'].map((name) => texts.get(name))
   if (since !== undefined && parseDuration(since) === undefined) {
     return `--since: found ${JSON.stringify(since)}, expected ${DURATION_FORM}`
   }
-  if (last !== undefined && !/^\d{1,9}$/.test(last)) {
-    return `--last: found ${JSON.stringify(last)}, expected a number from 0 to 999999999`
+  const isZero = Number(last) === 0 && !flags.has('follow')
+  if (last !== undefined && (isZero || !/^\d{1,9}$/.test(last))) {
+    const found = JSON.stringify(last)
+    return `--last: found ${found}, expected a number from 1 to 999999999, or 0 with --follow for new flows alone`
   }
   return undefined
 }

@@ -28,19 +28,23 @@ export async function runTop(read: ParsedArguments, output: CommandOutput): Prom
   }
   const window = texts.get('window') ?? '60s'
   if ((parseDuration(window) ?? 0) === 0) return read.wrong(`--window: expected ${DURATION_FORM}`)
-  const rows = Number(/^\d{1,4}$/.exec(texts.get('rows') ?? '0')?.[0] ?? -1)
-  if (rows < 0 || rows > ROWS_MAX) return read.wrong(`--rows: expected a number up to ${ROWS_MAX}`)
+  const given = texts.get('rows')
+  const rows = given === undefined ? undefined : /^\d{1,4}$/.test(given) ? Number(given) : 0
+  if (rows !== undefined && (rows < 1 || rows > ROWS_MAX)) {
+    const found = JSON.stringify(given)
+    return read.wrong(`--rows: found ${found}, expected a number from 1 to ${ROWS_MAX}`)
+  }
   const style = styleOf(read, output)
   if (typeof style === 'string') return read.wrong(style)
   const client = await openClient(read)
   const { terminal } = output
   if (texts.has('output')) {
-    const { top, status } = await ask(client, window, rows || ROWS)
+    const { top, status } = await ask(client, window, rows ?? ROWS)
     output.stdout(toJson({ ...top, upstreams: status.upstreams }))
     return EXIT_OK
   }
   const draw = async (width: number, height: number): Promise<readonly string[]> => {
-    const most = rows || Math.max(1, Math.floor((height - FIXED_LINES - LISTS) / LISTS))
+    const most = rows ?? Math.max(1, Math.floor((height - FIXED_LINES - LISTS) / LISTS))
     return formatTop({ ...(await ask(client, window, most)), width, rows: most, style })
   }
   if (terminal === undefined || flags.has('once')) {
