@@ -38,7 +38,9 @@ test('init replaces no file without --force', async () => {
 })
 
 test('init ends with 3 when it cannot write, and leaves nothing', async () => {
-  const { code, stderr } = await namegate('init', '--write', join(made, 'namegate.yaml/below'))
-  assert.equal(code, 3)
-  assert.match(stderr, /Cannot write the configuration: .*--write DIR/)
+  for (const place of [join(made, 'namegate.yaml/below'), '/proc/no-such/folder']) {
+    const { code, stderr } = await namegate('init', '--write', place)
+    assert.equal(code, 3)
+    assert.match(stderr, /Cannot write the configuration: .*--write DIR/)
+  }
 })

@@ -118,6 +118,13 @@ describe('namegate up', { skip }, () => {
     assert.match(again.stderr, /kept\/namegate\.yaml exists: give --force/)
   })
 
+  it('refuses a folder of --write that the kernel does not make', async () => {
+    const target = ['--netns', lab.pod(1).host.namespace, '--allow', ALLOWED]
+    const { code, stderr } = await lab.refused(DNS_4, ...target, '--write', '/proc/no-such/folder')
+    assert.equal(code, 3)
+    assert.match(stderr, /Cannot write the configuration: .*'\/proc\/no-such': see --write DIR/)
+  })
+
   it('observes the workloads behind an interface with --audit, and refuses nothing', async () => {
     const { host, interface: name } = lab.pod(0)
     const run = lab.up(DNS_4, '--interface', name, '--audit')

@@ -169,6 +169,18 @@ test('makeFolder reports a file in the way', () => {
   assert.throws(() => makeFolder(join(folder, 'file', 'c')), /ENOTDIR/)
 })
 
+test('makeFolder reports a file system that takes no folder', async () => {
+  const module = pathToFileURL('src/state/files/disk.ts').href
+  const code = `import(${JSON.stringify(module)}).then(({ makeFolder }) => makeFolder("/proc/no-such/folder"))`
+  const tsx = pathToFileURL('node_modules/tsx/dist/esm/index.mjs').href
+  // A process of its own, because in /proc Node's own recursive form does not return.
+  const { code: exit, stderr } = await run(process.execPath, ['--import', tsx, '-e', code], {
+    limitMs: 60_000,
+  })
+  assert.equal(exit, 1, stderr)
+  assert.match(stderr, /ENOENT.*'\/proc\/no-such'/)
+})
+
 test('makeFolder reports a read-only disk', { skip: NEEDS_ROOT }, async () => {
   const module = pathToFileURL('src/state/files/disk.ts').href
   const code = `import(${JSON.stringify(module)}).then(({ makeFolder }) => makeFolder("x/y/z"))`
