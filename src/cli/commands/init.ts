@@ -1,11 +1,12 @@
 // `runInit` runs `namegate init`: it looks at this host, writes a commented configuration, checks it as the daemon would, and prints the
 // next commands.
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { loadConfig } from '../../config/load.ts'
 import { runTool } from '../../intercept/tools.ts'
+import { makeFolder } from '../../state/files/disk.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { CONFIG_FILE } from '../up/files.ts'
 import { abilities, hostResolvers, workloadsOfHost } from '../up/find.ts'
@@ -49,7 +50,7 @@ function write(folder: string, files: ReadonlyMap<string, string>, isForced: boo
   const made: string[] = []
   try {
     for (const { path, text } of paths) {
-      mkdirSync(dirname(path), { recursive: true })
+      makeFolder(dirname(path))
       if (!existsSync(path)) made.push(path)
       writeFileSync(path, text)
     }

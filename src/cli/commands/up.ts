@@ -2,7 +2,7 @@
 // signal. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock keeps a second run for the same workload
 // away from the folder of the first.
 
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { defaultConfig } from '../../config/load.ts'
 import { formatFault, messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
@@ -12,6 +12,7 @@ import { whyMissing } from '../../native/native-files.ts'
 import { COMPILER, isBuilt, loadPosix } from '../../native/native.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { readingOf } from '../../sources/files/policy-files.ts'
+import { makeFolder } from '../../state/files/disk.ts'
 import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
@@ -226,11 +227,11 @@ function writeFiles(
   }
   try {
     // First, because no note may name a folder that cannot be made.
-    if (write !== undefined) mkdirSync(join(folder, POLICIES_FOLDER), { recursive: true })
+    if (write !== undefined) makeFolder(join(folder, POLICIES_FOLDER))
     emptyFolder(running, continues)
-    mkdirSync(running, { recursive: true })
+    makeFolder(running)
     writeNote(running, { target, list: join(folder, ALLOW_FILE), allows })
-    mkdirSync(join(folder, POLICIES_FOLDER), { recursive: true })
+    makeFolder(join(folder, POLICIES_FOLDER))
     for (const [name, text] of texts) writeFileSync(join(folder, name), text)
     return dropSettings(folder)
   } catch (error) {

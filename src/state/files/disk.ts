@@ -182,25 +182,16 @@ function lookAt(disk: Disk, name: string): FileMark | undefined {
 }
 
 /**
- * Makes a folder, and the missing folders above it. Throws the kernel's error. Node's `recursive` alone reports ENOENT on a read-only disk,
- * which hides the real reason.
+ * Makes a folder, and the missing folders above it. Throws the kernel's error about the topmost missing folder. Node's `recursive` reports
+ * ENOENT on a read-only disk, and does not return for a folder in /proc.
  */
 export function makeFolder(path: string, mode?: number): void {
+  const above = dirname(path)
+  if (above !== path && !existsSync(above)) makeFolder(above, mode)
   try {
-    mkdirSync(path, { recursive: true, mode })
+    mkdirSync(path, { mode })
   } catch (error) {
-    throw systemCodeOf(error) === 'ENOENT' ? (reasonOf(path) ?? error) : error
-  }
-}
-
-/** Returns why the topmost missing folder cannot be made. Undefined: this attempt made it. */
-function reasonOf(path: string): unknown {
-  let missing = path
-  while (!existsSync(dirname(missing))) missing = dirname(missing)
-  try {
-    mkdirSync(missing)
-    return undefined
-  } catch (error) {
-    return error
+    const isThere = systemCodeOf(error) === 'EEXIST'
+    if (!isThere || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }
