@@ -121,12 +121,14 @@ test('topCommand prints once to a pipe, and JSON for programs', async () => {
   assert.ok(Array.isArray(found['upstreams']) && Array.isArray(found['refusals']))
 })
 
-test('topCommand says what rows without an endpoint are', async () => {
+test('topCommand says what rows without an endpoint are, and that a server was refused', async () => {
   const more = mkState()
   more.flows.addDns(now - 50, mkDnsFlow('a.test', { kind: 'unknown-client', endpoint: 0 }))
+  more.flows.addDns(now - 40, mkDnsFlow('b.test', { kind: 'denied', reason: 'server' }))
   const { time, ...rest } = await topView(more, { windowMs: 600_000, rows: 2 })
   const look = { status: {}, width: 100, rows: 3, style: PLAIN }
   const text = formatTop({ ...look, top: { time, ...rest } }).join('\n')
+  assert.match(text, / 1 {2}\S+ {2}A b\.test: the asked server is refused, not the name/)
   assert.match(text, /ENDPOINT\n +1 +1 +\(addresses of no endpoint\)\n/)
   assert.match(text, / 1 {2}\(addresses of no endpoint\) {2}A a\.test: unknown-client\n/)
 })
