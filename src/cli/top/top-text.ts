@@ -1,6 +1,7 @@
 // Formats the most frequent names, endpoints and refusals, and the upstreams, as lines of a given width.
 
 import type { Status, Top } from '../../client/api-types.ts'
+import { deniedWords } from '../../flows/record/flow-words.ts'
 import { fieldsOf, listOf, numberOf, textOf, type PartOf } from '../fields.ts'
 import { byRules, inVerdictColour } from '../flows/flow-text.ts'
 import type { Style } from '../style.ts'
@@ -93,7 +94,7 @@ function refusalLine(row: unknown): string {
   const part: PartOf<Top['refusals'][number]> = fieldsOf(row)
   const names = listOf(part.names)
   const named = names.length === 0 ? '' : ` (${names.map(textOf).join(', ')})`
-  const why = `${textOf(part.reason)}${byRules(part.rules)}`
+  const why = `${deniedWords(textOf(part.reason))}${byRules(part.rules)}`
   return `${counts(part.count)}${endpointOf(part.endpoint)}  ${textOf(part.what)}${named}: ${why}`
 }
 
