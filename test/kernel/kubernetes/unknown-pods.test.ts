@@ -33,7 +33,7 @@ void describe('pods that are not known', { skip: canUseNamegate() ?? canUseContr
         `kubernetes: { kubeconfig: '${cluster.kubeconfig}', node: ${NODE}, spread: 1s }`,
       ].join('\n'),
     })
-    await cluster.kill('apiserver')
+    await cluster.silence('apiserver')
     namegate.launch('bin/namegate')
   })
   after(async () => {
@@ -86,7 +86,7 @@ void describe('pods that are not known', { skip: canUseNamegate() ?? canUseContr
   })
 
   it('are closed as soon as the known pods are in force', async () => {
-    await cluster.again('apiserver')
+    await cluster.continue('apiserver')
     await until(1, '000')
     assert.equal(await get(0), '200', 'no policy selects the known pod')
   })
@@ -99,7 +99,7 @@ void describe('pods that are not known', { skip: canUseNamegate() ?? canUseContr
   it('are closed again when their pod is deleted, also over a restart without the API server', async () => {
     await cluster.request('DELETE', '/api/v1/namespaces/default/pods/pod1?gracePeriodSeconds=0')
     await until(1, '000')
-    await cluster.kill('apiserver')
+    await cluster.silence('apiserver')
     await namegate.stop()
     await namegate.start({ attached: [lab.pods[0]!.interface] })
     assert.deepEqual([await get(0), await get(1)], ['200', '000'])

@@ -17,7 +17,7 @@ import { readExposition } from '../../support/nodes/metrics.ts'
 import { canUseSteadyDns, SteadyDns, type LoadResult } from '../../support/peers/steady-dns.ts'
 
 const skip = canUseLab() ?? nftablesMaker.unavailable ?? canUseSteadyDns() ?? false
-const COUNT = Number(process.env['NAMEGATE_FOREIGN'] ?? 1000)
+const COUNT = Number(process.env['NAMEGATE_FOREIGN'] ?? 300)
 /** Names that one process asks. */
 const PART = 5000
 const LIMIT_MS = 30_000
