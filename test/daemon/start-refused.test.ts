@@ -140,6 +140,14 @@ describe('namegate run', { concurrency: 2 }, () => {
     },
   )
 
+  test('exits 3 when the folder of the admin socket cannot be made', async () => {
+    const folder = mkDaemon({ admin: '{ socket: /proc/nowhere/admin.sock }' })
+    assertRefused(
+      await folder.namegate('run'),
+      /^namegate: Cannot listen on \/proc\/nowhere\/admin\.sock: .*ENOENT.*: give another admin\.socket/,
+    )
+  })
+
   test('exits 3 when the pin path is in no bpffs', { skip: NEEDS_ROOT }, async () => {
     const folder = mkDaemon({ datapath: '{ kind: ebpf, ebpf: { pin-path: pins } }' })
     assertRefused(
