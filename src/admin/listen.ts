@@ -1,12 +1,13 @@
 // Opens the sockets of the admin API and the metrics. The socket file has mode 0600 from the moment it is made. A socket file on which no
 // process answers is replaced. A socket file on which a process answers is never replaced.
 
-import { lstatSync, mkdirSync, rmSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { messageOf, UnavailableError } from '../core/errors.ts'
 import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
+import { makeFolder } from '../native/make-folder.ts'
 
 const NOT_OTHERS = 0o177
 
@@ -17,7 +18,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
     )
   }
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
+    makeFolder(dirname(path), 0o755)
   } catch (error) {
     throw cannotListen(path, error, 'give another admin.socket, or the right to write there')
   }

@@ -1,11 +1,12 @@
 // ConnectSocket is the local socket to which a successor connects. Its file lies beside the admin socket, and it accepts only the
 // daemon's own user and root. If the socket file is removed, ConnectSocket makes it again.
 
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { StandingSocket, type OnRemoved } from '../admin/standing-socket.ts'
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
+import { makeFolder } from '../native/make-folder.ts'
 import { errnoName, loadPosix, type Posix } from '../native/native.ts'
 
 const SUFFIX = '.take-over'
@@ -72,7 +73,7 @@ export class ConnectSocket {
 
   #renew(): void {
     const { path } = this.#options
-    mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
+    makeFolder(dirname(path), 0o755)
     const before = this.#listening
     this.#listening = this.#listen()
     this.#end(before)

@@ -17,7 +17,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { removeFreeLock, takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import { loadPosix, type Posix } from '../native/native.ts'
-import { makeFolder } from './files/disk.ts'
+import { makeFolder } from '../native/make-folder.ts'
 
 const FOLDER = '/run/namegate'
 const EWOULDBLOCK = -11

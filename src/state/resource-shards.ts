@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 import { isMapping } from '../documents/source-document.ts'
-import { makeFolder } from './files/disk.ts'
+import { makeFolder } from '../native/make-folder.ts'
 import { RetryTimer } from './faults.ts'
 
 const SHARDS = 256

@@ -16,7 +16,7 @@ import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import { type AuditSettings, NO_AUDIT_SETTINGS } from '../enforcement/audit-control.ts'
-import { makeFolder } from './files/disk.ts'
+import { makeFolder } from '../native/make-folder.ts'
 import { RetryTimer } from './faults.ts'
 
 export interface SettingsKeeperOptions {

@@ -5,11 +5,9 @@ import {
   close,
   closeSync,
   constants,
-  existsSync,
   fdatasync,
   fstatSync,
   fsync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -18,8 +16,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { makeFolder } from '../../native/make-folder.ts'
 import { systemCodeOf } from '../../core/errors.ts'
 
 export interface Disk {
@@ -178,20 +177,5 @@ function lookAt(disk: Disk, name: string): FileMark | undefined {
   } catch {
     // Without a mark, `grows` and `rests` are false.
     return undefined
-  }
-}
-
-/**
- * Makes a folder, and the missing folders above it. Throws the kernel's error about the topmost missing folder. Node's `recursive` reports
- * ENOENT on a read-only disk, and does not return for a folder in /proc.
- */
-export function makeFolder(path: string, mode?: number): void {
-  const above = dirname(path)
-  if (above !== path && !existsSync(above)) makeFolder(above, mode)
-  try {
-    mkdirSync(path, { mode })
-  } catch (error) {
-    const isThere = systemCodeOf(error) === 'EEXIST'
-    if (!isThere || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error
   }
 }
