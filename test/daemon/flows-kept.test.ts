@@ -110,6 +110,8 @@ describe('flows kept', () => {
       'evil.test denied 1',
       'b.example answered 1',
     ])
+    const { stdout: last } = await folder.namegate('flows', '--kept', '--last', '1', '-o', 'json')
+    assert.deepEqual(told(rowsOf(last)), ['b.example answered 1'])
     const { stdout: denied } = await folder.namegate('flows', '--kept', '--verdict', 'deny')
     assert.match(denied, /^\S+Z deny +shop +A evil\.test denied\b.*\n$/)
     const { stdout: none } = await folder.namegate('flows', '--kept', '--since', '0ms')
