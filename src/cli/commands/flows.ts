@@ -64,13 +64,15 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
     if (filter !== undefined && filter.endpoints.length > 0 && (!kept || follow)) {
       await checkFilters(client, query)
     }
-    if (kept || (!follow && !texts.has('last'))) {
-      await printKept(client, kept && !follow, wanted, print)
-    }
     if (kept && !follow) {
+      const last = texts.get('last')
+      const rows = new LastRows(last === undefined ? Infinity : Number(last), print)
+      await printKept(client, true, wanted, (flow) => rows.add(flow))
+      rows.end()
       if (!isAny && printer.isText) output.stderr(noFlows(read))
       return EXIT_OK
     }
+    if (kept || (!follow && !texts.has('last'))) await printKept(client, false, wanted, print)
     const noteFaults = async (): Promise<void> => {
       if (printer.isText) output.stderr(await faultNotes(client))
     }
@@ -83,6 +85,28 @@ export async function runFlows(read: ParsedArguments, output: CommandOutput): Pr
   } finally {
     ticking.cancel()
     fold?.end()
+  }
+}
+
+/** Prints the last flows of those that it gets, at the end. Without a bound, it prints each flow at once. */
+class LastRows {
+  readonly #rows: FlowFields[] = []
+  readonly #most: number
+  readonly #print: (flow: FlowFields) => void
+
+  constructor(most: number, print: (flow: FlowFields) => void) {
+    this.#most = most
+    this.#print = print
+  }
+
+  add(flow: FlowFields): void {
+    if (this.#most === Infinity) return this.#print(flow)
+    this.#rows.push(flow)
+    if (this.#rows.length > this.#most) this.#rows.shift()
+  }
+
+  end(): void {
+    for (const flow of this.#rows) this.#print(flow)
   }
 }
 

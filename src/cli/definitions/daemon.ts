@@ -121,7 +121,10 @@ ${verdictLines()}`,
     ),
     kept: flag('print all flows kept on disk; without --follow, print no others'),
     since: text('DURATION', 'only flows of the last DURATION, such as 10m, 24h, 7d'),
-    last: text('N', 'only the last N of the 65,536 flows that match'),
+    last: text(
+      'N',
+      'only the last N of the flows that match: of the 65,536 in memory, or with --kept of those on disk',
+    ),
     endpoint: list('NAME', 'only flows of this endpoint'),
     name: list(
       'PATTERN',
