@@ -123,13 +123,23 @@ for (const [why, facts, wanted] of INTERFACE_ROWS) {
   })
 }
 
+test('planInterface warns that packets between the ports of a bridge do not pass the bridge', () => {
+  const ports = ['b3', 'uplink'].map((name, i) => nic({ index: 20 + i, name, master: 'box0' }))
+  const warningsOf = (count: number): string =>
+    planInterface(
+      behind({ host: { nics: [OUTER, ...ports.slice(0, count)], routes: [] } }),
+    ).warnings.join()
+  assert.match(warningsOf(2), /^packets between the ports of box0 \(b3, uplink\) .*--interface b3/)
+  assert.equal(warningsOf(1), '')
+})
+
 const CGROUP = { name: 'build', cgroup: 'build.slice', host: HOST, upstreams: [] }
 
 test('planCgroup takes every query of the host, and asks servers outside of it', () => {
   const plan = planCgroup({ ...CGROUP, abilities: ABLE, files: [STUB, BEHIND_STUB] })
   assert.equal(wordsOf(plan), 'redirect ebpf here: build build.slice: 192.0.2.53:53')
   assert.ok(plan.passesOthers)
-  assert.match(plan.warnings.join(), /DNS of all programs/)
+  assert.match(plan.warnings.join(), /DNS of all programs.*packet sockets/)
 })
 
 for (const [why, more, said] of [

@@ -180,6 +180,11 @@ for (const [why, facts, said] of REFUSED) {
   })
 }
 
+test('planNetns warns inside the namespace of what its rules do not see', () => {
+  assert.match(planNetns(netns({ asked: STUB, files: [PLAIN] })).warnings.join(), /packet sockets/)
+  assert.deepEqual(planNetns(netns({})).warnings, [])
+})
+
 test('toName makes a name that labels, files and sockets can have', () => {
   const rows = [
     ['box', 'box'],
