@@ -22,13 +22,14 @@ command line that allows the added lines next time. After a kill, the same comma
     ),
     interface: text(
       'IF',
-      'an interface of this host with workloads behind it: a veth, a bridge, a tap',
+      'an interface of this host with workloads behind it: a veth, a tap, a bridge (what stays on the bridge is not judged)',
     ),
     cgroup: text('PATH', 'a cgroup of this host, such as build.slice; needs eBPF'),
     allow: list(
       'TARGET',
       `name, pattern, address or prefix that the workload can reach; with :PORT, :PORT/tcp or :PORT/udp
-only there. '*.' is one DNS label, '**.' one or more. Can be repeated`,
+only there. '*.' is one DNS label, '**.' one or more. A name also opens private addresses in its
+answers. Can be repeated`,
     ),
     'allow-file': list('FILE', 'a file *.allow with one such target a line. Can be repeated'),
     policy: list(

@@ -10,6 +10,7 @@ import {
   chooseServers,
   datapathOnHost,
   globalAddresses,
+  UNSEEN,
   type Abilities,
   type Resolvers,
   type UpPlan,
@@ -42,7 +43,7 @@ export function namespaceBehind(
 
 /** Throws UnavailableError if the interface does not exist, leads to the internet, or has workloads whose addresses are unknown. */
 export function planInterface(facts: InterfaceFacts): UpPlan {
-  const { name, abilities, files, upstreams } = facts
+  const { name, host, abilities, files, upstreams } = facts
   const nic = findNic(facts)
   const { addresses, why } = addressesBehind(facts, nic)
   if (abilities.isIntercepted) {
@@ -67,8 +68,18 @@ export function planInterface(facts: InterfaceFacts): UpPlan {
     },
     servers: chooseServers(upstreams, files, true),
     passesOthers: false,
-    warnings: [],
+    warnings: unseenOnBridge(nic, host),
   }
+}
+
+/** Warns of a bridge with several ports. Its programs see packets that pass the bridge as an interface, and not those that stay on it. */
+function unseenOnBridge({ name }: Nic, { nics }: Network): readonly string[] {
+  const ports = nics.filter(({ master }) => master === name).map((port) => port.name)
+  const [first = '', second] = ports
+  if (second === undefined) return []
+  return [
+    `packets between the ports of ${name} (${ports.join(', ')}) do not pass ${name}, and stay open: to judge them, protect each workload's port, such as --interface ${first}`,
+  ]
 }
 
 function findNic({ interface: name, host }: InterfaceFacts): Nic {
@@ -159,6 +170,7 @@ export function planCgroup(facts: CgroupFacts): UpPlan {
     passesOthers: true,
     warnings: [
       'DNS of all programs of this host passes the daemon until it ends; it forwards queries of other programs as they are',
+      UNSEEN,
     ],
   }
 }

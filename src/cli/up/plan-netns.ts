@@ -11,6 +11,7 @@ import {
   datapathOnHost,
   globalAddresses,
   isLocal,
+  UNSEEN,
   type Abilities,
   type Resolvers,
   type UpEndpoint,
@@ -53,7 +54,7 @@ export function planNetns(facts: NetnsFacts): UpPlan {
         value: nics.map((nic, i) => innerEndpoint(name, nic, i)),
         why: `interfaces of the namespace: ${nics.map((nic) => nic.name).join(', ')}`,
       },
-      warnings: [],
+      warnings: [UNSEEN],
     }
   }
   const ends = nics.flatMap((nic) => {

@@ -38,6 +38,10 @@ export interface UpPlan {
   readonly warnings: readonly string[]
 }
 
+/** A warning where rules are inside the namespace or at the cgroup of the workload. Packet sockets send behind such rules. */
+export const UNSEEN =
+  'a process of the workload with CAP_NET_RAW can send past the rules by packet sockets (AF_PACKET): take this right from it'
+
 /** What this host can do. */
 export interface Abilities {
   /** Why the eBPF datapath cannot be used. Undefined if it can. */
