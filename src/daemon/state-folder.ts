@@ -167,8 +167,6 @@ export class DaemonStateFolder {
 
 function logFault(log: Log, { cause, message }: StateFault): void {
   const isLost = cause === 'lost'
-  const what = isLost
-    ? 'has lost what was written: all is written anew'
-    : 'refuses what it is given'
+  const what = isLost ? 'has lost what was written: all is written anew' : 'cannot be written'
   log.warn({ cause, fault: message }, `the state folder ${what}`)
 }

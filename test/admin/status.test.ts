@@ -74,7 +74,7 @@ test('statusView shows what is kept over restarts, and warns when the disk refus
     const { kept, warnings, health } = statusView(state)
     assert.deepEqual(kept, { generation: 3, image: 100, journal: 20, age: 1, faults: 3 })
     assert.equal(
-      warnings.some((text) => text.includes('the state folder refuses')),
+      warnings.some((text) => text.includes('the state folder cannot be written')),
       isFailing,
     )
     assert.equal(health, 'ok', 'it serves and enforces')

@@ -17,7 +17,7 @@ import {
 } from '../support/nodes/daemon-process.ts'
 import { LabProcess } from '../support/labs/lab-process.ts'
 
-const REFUSES = /the state folder refuses/
+const REFUSES = /the state folder cannot be written/
 
 const folders: DaemonFolder[] = []
 const daemons: RunningDaemon[] = []

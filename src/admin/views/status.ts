@@ -81,7 +81,7 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
 }
 
 const NOT_KEPT =
-  'the state folder refuses what it is given, or has lost it: a restart forgets what was learned and set since'
+  'the state folder cannot be written, for example because its disk is full (the log says why): a restart forgets what was learned and set since'
 
 const CLOSED =
   ': every name that is asked is refused meanwhile, what is known stays (sources.then: deny)'

@@ -239,7 +239,7 @@ function restartLine(value: unknown): readonly (readonly [string, string])[] {
   if (phase === undefined || phase === 'done') return []
   const back = `${textOf(restored)} learned addresses back`
   const more = left === 0 ? '' : `, ${textOf(left)} to come`
-  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left unchanged`
+  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left in the kernel as they were`
   return [['restart', `${back}${more}, ${late}`]]
 }
 
