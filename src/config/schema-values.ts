@@ -6,6 +6,7 @@ import { listWords } from '../documents/source-document.ts'
 import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import {
   DURATION_FORM,
+  formatDuration,
   DURATION_PATTERN,
   parseDuration,
   parseSize,
@@ -63,11 +64,12 @@ export function duration(key: KeyDoc<string> & { readonly min?: number; readonly
     const ms = parseDuration(text)
     return ms !== undefined && ms >= min && ms <= max
   }
-  const range = key.max === undefined && min === 0 ? '' : ` (${min}ms to ${max}ms)`
+  const least = min === 0 ? '' : `, at least ${formatDuration(min)}`
+  const most = key.max === undefined ? '' : `, at most ${formatDuration(max)}`
   return z
     .string({ error: DURATION_FORM })
     .regex(DURATION_PATTERN, { error: DURATION_FORM, abort: true })
-    .refine(inRange, { error: `${DURATION_FORM}${range}`, abort: true })
+    .refine(inRange, { error: `${DURATION_FORM}${least}${most}`, abort: true })
     .transform((text) => parseDuration(text) ?? 0)
     .prefault(key.default)
     .meta(docOf(key, 'duration: a whole number and ms, s, m, h or d'))

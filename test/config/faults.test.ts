@@ -39,7 +39,7 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     'a lease that no node could renew in time',
     'kubernetes: { events: { lease: 10ms } }\n',
     [
-      '1:32: kubernetes.events.lease: found "10ms", expected a duration: a whole number and ms, s, m, h or d, such as 30s (1000ms to 3600000ms)',
+      '1:32: kubernetes.events.lease: found "10ms", expected a duration: a whole number and ms, s, m, h or d, such as 30s, at least 1s, at most 1h',
     ],
   ],
   [
@@ -156,7 +156,7 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     'a duration beyond its bound',
     'dns: { hold: { limit: 2m } }\n',
     [
-      '1:23: dns.hold.limit: found "2m", expected a duration: a whole number and ms, s, m, h or d, such as 30s (1ms to 60000ms)',
+      '1:23: dns.hold.limit: found "2m", expected a duration: a whole number and ms, s, m, h or d, such as 30s, at least 1ms, at most 1m',
     ],
   ],
   [

@@ -82,7 +82,7 @@ Upper case is the same as lower case, and a final dot is ignored. In NAME, \\DDD
 
 export const STATE: ParsedCommand = {
   name: 'state',
-  summary: 'print or check a checkpoint or journal',
+  summary: 'show or check a checkpoint or journal',
   synopsis: ['state show|check FILE'],
   words: ['show', 'check'],
   docs: 'docs/state.md',

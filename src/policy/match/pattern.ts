@@ -71,7 +71,9 @@ function parse(text: string, options: { readonly allowStar: boolean }): PatternR
   }
   const odd = /[^a-zA-Z0-9_.*-]/u.exec(trimmed)?.[0]
   if (odd !== undefined) {
-    return bad(`found the character ${JSON.stringify(odd)}, expected letters, digits, - _ . or *`)
+    const isAscii = odd.charCodeAt(0) < 0x80
+    const expected = isAscii ? 'letters, digits, - _ . or *' : 'the ASCII form of the name (xn--…)'
+    return bad(`found the character ${JSON.stringify(odd)}, expected ${expected}`)
   }
   if (!options.allowStar && trimmed.includes('*')) {
     return bad('found a * in a matchName, expected a plain name (stars belong in matchPattern)')

@@ -128,15 +128,15 @@ const BAD: readonly (readonly [text: string, reason: string, why: string])[] = [
   ['a b', 'found the character " ", expected letters, digits, - _ . or *', 'blank inside'],
   ['[a]', 'found the character "[", expected letters, digits, - _ . or *', 'regex syntax'],
   ['a\\.b', 'found the character "\\\\", expected letters, digits, - _ . or *', 'escapes'],
-  ['ä.de', 'found the character "ä", expected letters, digits, - _ . or *', 'not ASCII'],
+  ['ä.de', 'found the character "ä", expected the ASCII form of the name (xn--…)', 'not ASCII'],
   [
     '\u212a.de',
-    'found the character "\u212a", expected letters, digits, - _ . or *',
+    'found the character "\u212a", expected the ASCII form of the name (xn--…)',
     'Kelvin sign',
   ],
   [
     '😀.de',
-    'found the character "😀", expected letters, digits, - _ . or *',
+    'found the character "😀", expected the ASCII form of the name (xn--…)',
     'a whole character is shown',
   ],
   ['a'.repeat(256), 'found 256 characters, expected at most 255', 'one too long'],
