@@ -74,6 +74,31 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /denied by default\/no \(no\.yaml:3\); no allow rule outweighs a deny rule$/,
   ],
   [
+    'an address that the workload got after the start: policy did not refuse it, and no line helps',
+    { ...dropped, names: ['a.example'], deniedBy: null, reason: 'source' },
+    /198\.51\.100\.9:443\/tcp \(a\.example\) +its source is no known address of the workload; start up again if the workload has a new address, or give --address$/,
+  ],
+  [
+    'a packet without an address that can be read',
+    { ...dropped, peer: '0.0.0.0', protocol: '0', port: 0, deniedBy: null, reason: 'malformed' },
+    /a malformed packet +its headers cannot be read; no line of a list can allow it$/,
+  ],
+  [
+    'a later fragment: it has no port, so a line with a port does not allow it',
+    { ...dropped, protocol: 'UDP', port: 0, names: ['a.example'], reason: 'fragment' },
+    /198\.51\.100\.9 udp \(a\.example\) +a later fragment, which has no port; only a line or rule without a port allows it$/,
+  ],
+  [
+    'a reason of a later version',
+    { ...dropped, deniedBy: null, reason: 'weather' },
+    /198\.51\.100\.9:443\/tcp +dropped: weather; no line of a list can allow it$/,
+  ],
+  [
+    'a packet that policy refused, with the reason that daemons send',
+    { ...dropped, reason: 'policy' },
+    /no answer contained this address; .*echo 198\.51\.100\.9:443\/tcp >> /,
+  ],
+  [
     'a client that is no endpoint: its address changed',
     { time: TIME, kind: 'unknown-client', client: '10.0.0.9', name: 'a.example' },
     /a query from 10\.0\.0\.9 .*--address$/,
@@ -141,6 +166,14 @@ test('Refusals reports of each flow if it was refused or only audited, while aud
     'again (audit) 198.51.100.9:443/tcp 1 more time',
     'again 198.51.100.9:443/tcp 1 more time',
   ])
+})
+
+test('Refusals prints each reason for which packets to one place were dropped', () => {
+  const refusals = new Refusals(LIST)
+  const foreign = { ...dropped, deniedBy: null, reason: 'source' }
+  assert.match(refusals.take(foreign) ?? '', /no known address of the workload/)
+  assert.match(refusals.take({ ...dropped, reason: 'policy' }) ?? '', /to allow it/)
+  assert.equal(refusals.take(foreign), undefined)
 })
 
 test('Refusals remembers a bounded number, and prints a forgotten one again', () => {
