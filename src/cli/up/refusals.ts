@@ -24,6 +24,7 @@ interface Seen {
 const SEEN_MAX = 1000
 const COLUMN = 34
 const NO_LINE = 'no line of a list can allow it'
+const NEW_ADDRESS = 'start up again if the workload has a new address, or give --address'
 /** The kinds of flows that audit let pass. */
 const AUDITED: ReadonlySet<unknown> = new Set(['audited', 'audit'])
 
@@ -41,7 +42,7 @@ export class Refusals {
     if (refusal === undefined) return undefined
     const { what, why, remedy } = refusal
     const isAudited = AUDITED.has(flow.kind)
-    const key = `${isAudited} ${what}`
+    const key = `${isAudited} ${textOf(flow.reason)} ${what}`
     const known = this.#seen.get(key)
     if (known !== undefined) {
       known.more++
@@ -86,7 +87,7 @@ function refusalOf(flow: FlowFields, list: WatchedList): Refusal | undefined {
       return {
         what: `a query from ${textOf(flow.client)}`,
         why: 'no workload has this address at this interface',
-        remedy: 'start up again if the workload has a new address, or give --address',
+        remedy: NEW_ADDRESS,
       }
     default:
       return undefined
@@ -124,11 +125,13 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
   const peer = textOf(flow.peer)
   const protocol = textOf(flow.protocol).toLowerCase()
   const host = peer.includes(':') ? `[${peer}]` : peer
-  const hasPort = protocol === 'tcp' || protocol === 'udp'
+  const hasPort = (protocol === 'tcp' || protocol === 'udp') && flow.port !== 0
   const place = hasPort ? `${host}:${textOf(flow.port)}/${protocol}` : `${host} ${protocol}`
   const isExpired = hasExpired(flow)
   const [name] = (isExpired ? [flow.expiredName] : listOf(flow.names)).map(textOf)
   const what = name === undefined ? place : `${place} (${name})`
+  const other = otherReason(flow, what)
+  if (other !== undefined) return other
   if (flow.deniedBy === 'rule') {
     return {
       what,
@@ -151,6 +154,28 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
   const why =
     name === undefined ? 'no answer contained this address' : 'no rule allows this name here'
   return { what, why, remedy: remedyOf(flow, list) }
+}
+
+/** The refusal of a packet that was dropped for another reason than the rules of policy for its place. */
+function otherReason({ reason, deniedBy }: FlowFields, what: string): Refusal | undefined {
+  switch (reason) {
+    case null:
+    case undefined:
+    case 'policy':
+      return undefined
+    case 'source':
+      return { what, why: 'its source is no known address of the workload', remedy: NEW_ADDRESS }
+    case 'malformed':
+      // No address of such a packet is known.
+      return { what: 'a malformed packet', why: 'its headers cannot be read', remedy: NO_LINE }
+    case 'fragment': {
+      if (deniedBy === 'rule') return undefined
+      const remedy = 'only a line or rule without a port allows it'
+      return { what, why: 'a later fragment, which has no port', remedy }
+    }
+    default:
+      return { what, why: `dropped: ${textOf(reason)}`, remedy: NO_LINE }
+  }
 }
 
 function remedyOf(flow: FlowFields, list: WatchedList, ports = ''): string {
