@@ -55,6 +55,15 @@ echo '--- removed'
 eval "$(sed -n 's/.*to remove the rules: //p' doctor.log | head -1)"
 $NG doctor | grep enforcement
 ls /run/namegate
+echo '--- later'
+# The note of the killed run is still there, and the tables of this network namespace are those of another daemon.
+$NG up --netns $LATER > later.log 2>&1 & later=$!
+for i in $(seq 200); do grep -qs 'is protected' later.log && break; sleep 0.2; done
+grep -o 'is protected' later.log || cat later.log >&2
+$NG doctor | grep enforcement
+$NG status 2>&1
+kill -INT $later; wait $later
+echo '--- end'
 `
 const OTHER =
   'policies: { paths: [] }\nendpoints: { files: [] }\nlisteners: [{ port: 5399 }]\ndatapath: { kind: memory }\nadmin: { socket: other.sock }\nmetrics: { port: 0 }\n'
@@ -64,7 +73,7 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
   let folder = ''
 
   before(async () => {
-    lab = podLab({ pods: 1 })
+    lab = podLab({ pods: 2 })
     // doctor waits for name servers that do not answer.
     await lab.startNameServer({ names: {} })
     folder = mkdtempSync(join(tmpdir(), 'ng-abandoned-'))
@@ -79,20 +88,25 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
     ['127.0.0.53', 'with nftables, inside the namespace'],
   ] as const) {
     it(`has its rules named by status and doctor, with commands that remove them: ${why}`, async () => {
-      const [pod] = lab.pods
-      assert.ok(pod !== undefined)
+      const [pod, other] = lab.pods
+      assert.ok(pod !== undefined && other !== undefined)
       writeFileSync(join(folder, 'resolv.conf'), `nameserver ${resolver}\n`)
       writeFileSync(join(folder, 'other.yaml'), `upstreams: { servers: ['${DNS_4}:53'] }\n${OTHER}`)
       const upstream = resolver === DNS_4 ? '' : ` --upstream ${DNS_4}`
-      const env = { NO_COLOR: '1', NG: PROGRAM, BOX: `${pod.host.namespace}${upstream}` }
+      const boxes = {
+        BOX: `${pod.host.namespace}${upstream}`,
+        LATER: `${other.host.namespace}${upstream} --allow www.shop.test`,
+      }
+      const env = { NO_COLOR: '1', NG: PROGRAM, ...boxes }
       const ran = await lab.node.run('unshare', ['--mount', 'bash', '-c', SCRIPT], {
         cwd: folder,
         env,
         limitMs: LIMIT_MS,
       })
       const { stdout } = ran
-      const [alive = '', starts = '', replaced = '', dead = '', foreign = '', removed = ''] =
+      const [alive = '', starts = '', replaced = '', dead = '', foreign = '', ...rest] =
         stdout.split(/^--- \w+$/m)
+      const [removed = '', later = ''] = rest
       const ended = `the daemon of netns ${pod.host.namespace} has ended without cleaning up, and its rules are in force`
       const text = `${stdout}\n${ran.stderr}`
       assert.match(alive, /^ok +enforcement/m, text)
@@ -111,6 +125,9 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
       )
       assert.match(removed, /^ok +enforcement/m, text)
       assert.doesNotMatch(removed, /\.lock|\.pins/, text)
+      assert.match(later, /^is protected$/m, text)
+      assert.match(later, /^ok +enforcement/m, text)
+      assert.doesNotMatch(later, /without cleaning up/, text)
     })
   }
 })
