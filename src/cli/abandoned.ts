@@ -11,7 +11,13 @@ import { TABLE as ENFORCEMENT } from '../datapath/nftables/rules/layout.ts'
 import { TABLE as INTERCEPTION } from '../intercept/nft-script.ts'
 import type { RunTool } from '../intercept/tools.ts'
 import { isBuilt } from '../native/native.ts'
-import { interceptionLockFile, isLockFree, pinLockFile, tableLockFile } from '../state/lock.ts'
+import {
+  holderOf,
+  interceptionLockFile,
+  isLockFree,
+  pinLockFile,
+  tableLockFile,
+} from '../state/lock.ts'
 import { isListening } from './find-daemon.ts'
 import { program } from './program.ts'
 import { shellWord } from './shell-word.ts'
@@ -105,30 +111,52 @@ export interface LeftByRun extends Abandoned {
   readonly isInside: boolean
 }
 
-async function leftBy(
-  { workload, config, socket, made, namespace, pinPath }: UpRun,
-  run: RunTool,
-): Promise<readonly LeftByRun[]> {
+async function leftBy(each: UpRun, run: RunTool): Promise<readonly LeftByRun[]> {
+  const { workload, config, socket, made, namespace, pinPath } = each
   if (await isListening(socket)) return []
   const isPinned = pinPath !== undefined && hasPins(pinPath)
-  const isThere =
-    isPinned ||
-    (await hasTable(run, namespace, ENFORCEMENT)) ||
-    (await hasTable(run, namespace, INTERCEPTION))
-  if (!isThere) return []
+  const locks = await tableLocksIn(namespace, run)
+  if (!isPinned && locks.length === 0) return []
   const isInside = namespace !== undefined
-  if (!isLockFree(pinPath === undefined ? tableLockFile(namespace) : pinLockFile(pinPath))) {
+  if (isRunning(each)) {
     // Without any file it starts or ends.
     if (!existsSync(socket)) return []
     const found = `the daemon of ${workload} runs, and another file took the place of its socket ${socket}`
     const remedy = `remove the file, and the daemon makes its socket again: rm ${shellWord(socket)}`
     return [{ isInside, found, remedy }]
   }
+  // A table whose lock is held is that of another daemon.
+  if (!isPinned && !locks.some(isLockFree)) return []
   const inside = isInside ? `nsenter --net=${namespace} ` : ''
   const found = `the daemon of ${workload} has ended without cleaning up, and its rules are in force`
   const force = / --write[ =]/.test(made) && !/ --force\b/.test(made) ? ' --force' : ''
   const again = `run it again, and Ctrl-C then removes the rules: ${program()} ${made}${force}`
   return [{ isInside, found, remedy: remedyOf(again, inside, shellWord(config)) }]
+}
+
+/** The lock files of the tables of namegate that are in a network namespace. */
+async function tableLocksIn(
+  namespace: string | undefined,
+  run: RunTool,
+): Promise<readonly string[]> {
+  const places = [
+    [ENFORCEMENT, tableLockFile],
+    [INTERCEPTION, interceptionLockFile],
+  ] as const
+  const found = places.map(async ([table, lockFile]) =>
+    (await hasTable(run, namespace, table)) ? [lockFile(namespace)] : [],
+  )
+  return (await Promise.all(found)).flat()
+}
+
+/**
+ * True if the daemon of the run holds its locks. The pins are of this run alone, and so is the namespace of the workload. The tables of this
+ * network namespace can be those of another daemon; the lock of interception has the configuration of its holder.
+ */
+function isRunning({ config, namespace, pinPath }: UpRun): boolean {
+  if (pinPath !== undefined) return !isLockFree(pinLockFile(pinPath))
+  if (namespace !== undefined) return !isLockFree(tableLockFile(namespace))
+  return holderOf(interceptionLockFile())?.about === config
 }
 
 /** `file`: the configuration of the daemon whose rules these are. Undefined if it is not known. */

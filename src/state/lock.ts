@@ -51,9 +51,9 @@ export function tableLockFile(namespace?: string): string {
   return namespaceLockFile('nftables', namespace)
 }
 
-/** Returns the lock file for the one daemon that keeps interception in this network namespace. */
-export function interceptionLockFile(): string {
-  return namespaceLockFile('interception')
+/** Returns the lock file for the one daemon that keeps interception in a network namespace, by its path; by default in this one. */
+export function interceptionLockFile(namespace?: string): string {
+  return namespaceLockFile('interception', namespace)
 }
 
 /**
@@ -123,13 +123,20 @@ export function lockOrFail(
 
 /** Returns true if no process holds the lock. Returns false if the lock file cannot be opened. */
 export function isLockFree(file: string): boolean {
-  if (!existsSync(file)) return true
+  return holderOf(file) === undefined
+}
+
+/** Returns what the holder of a lock wrote about itself, if anything. Undefined if no process holds the lock. */
+export function holderOf(file: string): Pick<LockTexts, 'about'> | undefined {
+  if (!existsSync(file)) return undefined
   try {
     const result = takeLock(loadPosix(), file, process.pid)
-    if (result.kind === 'held') result.release()
-    return result.kind === 'held'
+    if (result.kind === 'taken') return result
+    result.release()
+    return undefined
   } catch {
-    return false
+    // Perhaps a process holds a lock whose file cannot be opened.
+    return {}
   }
 }
 
