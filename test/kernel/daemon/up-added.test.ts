@@ -101,4 +101,30 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     assert.equal((await other?.end())?.code, 0)
     assert.deepEqual(readdirSync(lab.shared), [], 'the folder is empty')
   })
+
+  it('name the files of the user when a daemon runs with what --write saved: the advice of a second up ends it', async () => {
+    const folder = join(lab.folder, 'saved')
+    const first = start('--write', folder)
+    await first.protects()
+    assert.equal((await first.end())?.code, 0)
+    const daemon = lab.daemon(DNS_4, join(folder, 'namegate.yaml'))
+    await until('the daemon is ready', async () => {
+      return (await daemon.command('/', 'status', '--ready')).code === 0
+    })
+    const refused = await lab.refused(DNS_4, '--netns', box, '--allow', ALLOWED)
+    assert.equal(refused.code, 3, refused.stderr)
+    assert.match(refused.stderr, /A daemon already protects/)
+    const [, to = ''] = /To allow more: echo NAME >> (\S+)\n/.exec(refused.stderr) ?? []
+    assert.equal(to, join(folder, 'policies/up.allow'))
+    const commands = [...refused.stderr.matchAll(/^ +(\S*namegate .*)$/gm)].map(([, text]) => text)
+    assert.equal(commands.length, 2, refused.stderr)
+    for (const command of commands) {
+      const { code, stderr } = await daemon.run('sh', '-c', command ?? '')
+      assert.equal(code, 0, `${command}: ${stderr}`)
+      if (command?.includes('datapath detach') === true) {
+        assert.match(command, new RegExp(` --config ${folder}/namegate.yaml `))
+      }
+    }
+    assert.equal((await daemon.process.ended(LIMIT_MS))?.code, 0)
+  })
 })

@@ -46,14 +46,17 @@ export class UpLab {
 
   /** Starts `namegate up ARGS` on the node. `resolver`: the server that resolv.conf names. */
   up(resolver: string, ...args: readonly string[]): UpRun {
-    const run = new UpRun(this.node, this.#start(resolver, args))
-    this.#runs.push(run)
-    return run
+    return this.#run(resolver, ['up', ...args])
+  }
+
+  /** Starts `namegate run --config FILE` on the node, without `up`. */
+  daemon(resolver: string, config: string): UpRun {
+    return this.#run(resolver, ['run', '--config', config])
   }
 
   /** Runs `namegate up ARGS` until it ends by itself. */
   async refused(resolver: string, ...args: readonly string[]): Promise<Output> {
-    const output = await this.#start(resolver, args).ended(LIMIT_MS)
+    const output = await this.#start(resolver, ['up', ...args]).ended(LIMIT_MS)
     if (output === undefined) throw new Error(`namegate up ${args.join(' ')} did not end`)
     return output
   }
@@ -79,8 +82,14 @@ export class UpLab {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
+  #run(resolver: string, args: readonly string[]): UpRun {
+    const run = new UpRun(this.node, this.#start(resolver, args))
+    this.#runs.push(run)
+    return run
+  }
+
   #start(resolver: string, args: readonly string[]): LabProcess {
-    return this.node.start('unshare', this.#words(resolver, PROGRAM, 'up', ...args), {
+    return this.node.start('unshare', this.#words(resolver, PROGRAM, ...args), {
       env: { NO_COLOR: '1' },
       cwd: this.folder,
     })
@@ -94,7 +103,7 @@ export class UpLab {
   }
 }
 
-/** A running `namegate up`. */
+/** A running `namegate up`, or a daemon that runs without it. */
 export class UpRun {
   readonly process: LabProcess
   readonly #node: Host
