@@ -2,8 +2,8 @@
 // signal. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock keeps a second run for the same workload
 // away from the folder of the first.
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { defaultConfig } from '../../config/load.ts'
 import { formatFault, messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { forgetPins } from '../../daemon/noted-pins.ts'
@@ -19,12 +19,12 @@ import { isListening } from '../find-daemon.ts'
 import { checkPaths } from '../policy/check-paths.ts'
 import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
-import { addedBefore, addedTo, noteIn, writeNote, type AddedLines } from '../up/added-lines.ts'
+import { addedBefore, addedTo, writeNote, type AddedLines } from '../up/added-lines.ts'
+import { alreadyRuns } from '../up/already-runs.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
 import {
   ALLOW_FILE,
   CONFIG_FILE,
-  configOfList,
   ENDPOINTS_FILE,
   filesOf,
   POLICIES_FOLDER,
@@ -51,7 +51,7 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   mustBeAble()
   const plan = await findPlan(options, runTool)
   const running = join(RUN, `up-${plan.name}`)
-  if (await isListening(join(running, SOCKET))) throw alreadyRuns(plan, join(running, SOCKET))
+  if (await isListening(join(running, SOCKET))) throw await alreadyRuns(plan, running)
   const posix = loadPosix()
   const lock = lockOrFail(posix, `${running}.lock`, `the folder ${running}`, {
     act: `protect ${plan.name}`,
@@ -172,22 +172,6 @@ function mustBeAble(): void {
       `Cannot intercept queries: the native part ${addon} is missing: ${whyMissing(COMPILER)}`,
     )
   }
-}
-
-/** `up` was killed, or runs in another terminal. The daemon of a killed `up` continues. */
-function alreadyRuns({ name, namespace }: UpPlan, socket: string): UnavailableError {
-  const folder = dirname(socket)
-  const list = noteIn(folder)?.list ?? join(folder, ALLOW_FILE)
-  const config = configOfList(list)
-  // The plan of now can differ from the one of that daemon: only with redirect are the rules in the namespace.
-  const isInside = existsSync(config) && /mode: redirect\b/.test(readFileSync(config, 'utf8'))
-  const inside = namespace === undefined || !isInside ? '' : `nsenter --net=${namespace} `
-  return new UnavailableError(
-    `A daemon already protects ${name} (socket ${socket})\n` +
-      `  To allow more: ${addLine('NAME', { file: list, isMade: true })}\n  End it with Ctrl-C in its terminal, or with:\n` +
-      `  ${program()} datapath detach --config ${config} --socket ${socket}\n` +
-      `  ${inside}${program()} intercept down --config ${config}`,
-  )
 }
 
 /** The command line as the user wrote it, in one line. */
