@@ -76,6 +76,20 @@ test('flowView shows a refusal by an allow-list without a line, because no line 
   assert.deepEqual(FLOW_SCHEMAS.FlowRule.parse(shown.rules[1]), { policy: 'web', file })
 })
 
+test('flowView shows if the address of a dropped packet is guarded, unless the packet is malformed', () => {
+  const { state } = mkLab()
+  const peer = prefixOf('169.254.169.254').octets
+  const packet = { endpoint: 1, family: 4, peer, protocol: 6, port: 80, identity: 9, rule: 0 }
+  for (const reason of ['policy', 'malformed']) {
+    state.flows.addPacket(TIME, { ...packet, kind: 'drop', names: [], reason })
+  }
+  const shown = [0, 1].map((number) => {
+    const flow = flowView(state, number, undefined)
+    return flow?.kind === 'drop' ? flow.guarded : undefined
+  })
+  assert.deepEqual(shown, [true, false])
+})
+
 test('flowView shows a dropped packet with the labels of its peer and the rules that dropped it', () => {
   const { node, state } = mkLab()
   const id = node.identityOf('198.18.0.0/16')
@@ -99,6 +113,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     labels: ['cidr:198.18.0.0/16', 'reserved:world', 'reserved:world-ipv4'],
     names,
     expiredName: null,
+    guarded: false,
     deniedBy: 'rule',
     rules: [{ policy: 'policy-0', file: 'policy-0.yaml', line: 6 }],
   })
@@ -112,6 +127,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     labels: ['reserved:world-ipv4'],
     names: [],
     expiredName: null,
+    guarded: false,
     deniedBy: 'default',
     rules: [],
   })

@@ -36,6 +36,16 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] 
     'dropped: policy: no line of /etc/web.allow allows it (add 203.0.113.9:443/tcp); identity',
   ],
   [
+    'a guarded address: an answer with it opens nothing, and the line with the address does',
+    { ...packet, peer: '169.254.169.254', port: 80, guarded: true, rules: [LIST] },
+    'TCP 169.254.169.254:80 (guarded, so no name opens it) dropped: policy: no line of /etc/web.allow allows it (add 169.254.169.254:80/tcp); identity',
+  ],
+  [
+    'a guarded address that a document opened to a name: the name counts',
+    { ...packet, guarded: true, names: ['meta.test'], rules: [LIST] },
+    'TCP 203.0.113.9:443 (meta.test) dropped',
+  ],
+  [
     'a DNS server: no line is proposed',
     { ...packet, protocol: 'UDP', port: 53, rules: [LIST] },
     'no line of /etc/web.allow allows it (DNS goes through namegate',

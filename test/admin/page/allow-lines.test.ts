@@ -39,6 +39,7 @@ const PACKET: PacketFlowShape = {
   labels: ['world-ipv4'],
   names: [],
   expiredName: null,
+  guarded: false,
   deniedBy: 'default',
   rules: [POLICY_RULE],
   reason: 'policy',

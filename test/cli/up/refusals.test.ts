@@ -49,6 +49,11 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /198\.51\.100\.9:443\/tcp +no answer contained this address; .*echo 198\.51\.100\.9:443\/tcp >> \/run\/up\.allow$/,
   ],
   [
+    'a guarded address: perhaps an answer contained it, and it opened nothing',
+    { ...dropped, peer: '169.254.169.254', port: 80, guarded: true },
+    /169\.254\.169\.254:80\/tcp +guarded, so no name opens it; to allow it: echo 169\.254\.169\.254:80\/tcp >> \/run\/up\.allow$/,
+  ],
+  [
     'IPv6 in brackets, as in the list, and in quotes for the shell',
     { ...dropped, peer: '2001:db8::9', protocol: 'UDP' },
     /echo '\[2001:db8::9\]:443\/udp' >> /,
