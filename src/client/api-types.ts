@@ -555,6 +555,8 @@ export type PacketFlow = {
   readonly names: readonly string[]
   /** A name of the peer that the endpoint asked, and that had expired at that time. Null if `names` is not empty, or if none is remembered. */
   readonly expiredName: string | null
+  /** True if the peer is a guarded address: an answer with it opens nothing. */
+  readonly guarded: boolean
   /** `rule`: a deny rule, which no allow rule can outweigh. `default`: no rule allows the packet. Null for other reasons. */
   readonly deniedBy: 'rule' | 'default' | null
   /** Rules that denied the packet, or would have denied it without audit. If no rule allows it, the policies that turned default deny on. Empty when there is none. */

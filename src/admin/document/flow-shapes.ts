@@ -69,6 +69,9 @@ const packet = shape({
     .describe(
       'A name of the peer that the endpoint asked, and that had expired at that time. Null if `names` is not empty, or if none is remembered',
     ),
+  guarded: z
+    .boolean()
+    .describe('True if the peer is a guarded address: an answer with it opens nothing'),
   deniedBy: z
     .enum(['rule', 'default'])
     .nullable()

@@ -108,10 +108,16 @@ function packetDetails({ core }: AdminState, flow: FlowDetails) {
     labels: labelsOf(core, flow.identity),
     names: flow.names,
     expiredName: flow.name ?? null,
+    guarded: isGuarded(core, flow),
     deniedBy: deniedBy(core, flow),
     rules: core.origins.places(flow.rule),
     reason: flow.reason,
   }
+}
+
+/** The address of a malformed packet is not known. */
+function isGuarded({ guard }: AdminState['core'], { family, peer, reason }: FlowDetails): boolean {
+  return reason !== 'malformed' && guard.isGuarded(family === 4 ? 4 : 6, peer, 0)
 }
 
 function deniedBy(

@@ -4,7 +4,7 @@
 import type { FlowRule } from '../../client/api-types.ts'
 import { parseProtocol, PORT_PROTOCOLS } from '../../core/protocol.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
-import { deniedWords } from '../../flows/record/flow-words.ts'
+import { deniedWords, GUARDED } from '../../flows/record/flow-words.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
@@ -90,7 +90,8 @@ function packetDetails(flow: FlowFields): string {
   const what = flow.kind === 'drop' ? 'dropped' : 'would be dropped'
   const names = listOf(flow.names).map(textOf)
   const known = hasExpired(flow) ? [askNameAgain(textOf(flow.expiredName))] : names
-  const named = known.length === 0 ? '' : ` (${known.join(', ')})`
+  const about = known.length === 0 && flow.guarded === true ? [GUARDED] : known
+  const named = about.length === 0 ? '' : ` (${about.join(', ')})`
   const who = `identity ${textOf(flow.identity)} [${textOf(flow.labels)}]`
   return `${textOf(flow.protocol)} ${to}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
 }

@@ -4,7 +4,7 @@
 
 import type { FlowRule } from '../../client/api-types.ts'
 import { whyNoName } from '../../core/name-like.ts'
-import { deniedWords } from '../../flows/record/flow-words.ts'
+import { deniedWords, GUARDED } from '../../flows/record/flow-words.ts'
 import { allowText } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
@@ -151,8 +151,8 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
     const remedy = 'a policy can allow it (--policy FILE)'
     return { what, why: `no rule allows ${protocol}`, remedy }
   }
-  const why =
-    name === undefined ? 'no answer contained this address' : 'no rule allows this name here'
+  const unknown = flow.guarded === true ? GUARDED : 'no answer contained this address'
+  const why = name === undefined ? unknown : 'no rule allows this name here'
   return { what, why, remedy: remedyOf(flow, list) }
 }
 

@@ -36,6 +36,9 @@ const DENIED_WORDS: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
+/** Why an answer with the address of a packet opened nothing (names/guard.ts). */
+export const GUARDED = 'guarded, so no name opens it'
+
 /** Returns the `reason` of a denied query as a sentence without a full stop. */
 export function deniedWords(reason: string): string {
   return DENIED_WORDS.get(reason) ?? reason

@@ -77,6 +77,10 @@ describe('namegate up', { skip }, () => {
       assert.equal(code, 0, stderr)
       assert.match(stdout, /^datapath: +ebpf/m)
     }
+    assert.equal(await lab.fetch(host, '169.254.169.254', 1), '000')
+    await run.process.untilOutput(
+      /refused  169\.254\.169\.254:80\/tcp +guarded, so no name opens it; .*: echo 169\.254\.169\.254:80\/tcp >> \S+$/m,
+    )
     const again = await run.run(resolve('bin/namegate'), 'up', '--netns', host.namespace, '--audit')
     assert.equal(again.code, 3)
     assert.match(again.stderr, /A daemon already protects/)
