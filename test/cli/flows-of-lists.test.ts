@@ -80,6 +80,21 @@ for (const [why, flow, said] of ROWS) {
   })
 }
 
+test('formatFlow explains an outcome that keeps addresses of an answer closed', () => {
+  const answered = { kind: 'answered', verdict: 'allow', name: 'a.test', type: 'A', addresses: 0 }
+  for (const [outcome, said] of [
+    ['exact', 'A a.test NOERROR, exact, 0 addresses'],
+    [
+      'degraded',
+      'degraded (an address is guarded, or a bound was reached: it opens less or nothing), 0 addresses',
+    ],
+    ['held-out', 'held-out (the kernel refused an entry), 0 addresses'],
+  ] as const) {
+    const line = formatFlow({ ...answered, rcode: 'NOERROR', outcome })
+    assert.ok(line.includes(said), line)
+  }
+})
+
 test('formatRules and byRules give a list no place in its file', () => {
   assert.equal(formatRules([RULE, LIST]), 'default/web (web.yaml:12), /etc/web.allow')
   assert.equal(
