@@ -4,7 +4,7 @@
 import type { FlowRule } from '../../client/api-types.ts'
 import { parseProtocol, PORT_PROTOCOLS } from '../../core/protocol.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
-import { deniedWords, GUARDED } from '../../flows/record/flow-words.ts'
+import { deniedWords, GUARDED, outcomeWords } from '../../flows/record/flow-words.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
@@ -65,7 +65,7 @@ function detailsOf(flow: FlowFields): string {
       return `connected to ${textOf(flow.peer)}, ${textOf(flow.expired)} s after the TTL of ${textOf(flow.names)} was over`
     case 'answered': {
       const taught = flow.addresses === 1 ? '1 address' : `${textOf(flow.addresses)} addresses`
-      return `${question(flow)} ${textOf(flow.rcode)}, ${textOf(flow.outcome)}, ${taught}`
+      return `${question(flow)} ${textOf(flow.rcode)}, ${outcomeWords(textOf(flow.outcome))}, ${taught}`
     }
     default: {
       const why = reasonOf(flow)

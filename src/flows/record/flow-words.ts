@@ -36,6 +36,18 @@ const DENIED_WORDS: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
+/** Why addresses of an answer stay closed, by the outcome of the answer. */
+const OUTCOME_WORDS: ReadonlyMap<string, string> = new Map([
+  ['degraded', 'an address is guarded, or a bound was reached: it opens less or nothing'],
+  ['held-out', 'the kernel refused an entry'],
+])
+
+/** Returns the outcome of an answer, with what it means if addresses stay closed. */
+export function outcomeWords(outcome: string): string {
+  const why = OUTCOME_WORDS.get(outcome)
+  return why === undefined ? outcome : `${outcome} (${why})`
+}
+
 /** Why an answer with the address of a packet opened nothing (names/guard.ts). */
 export const GUARDED = 'guarded, so no name opens it'
 
