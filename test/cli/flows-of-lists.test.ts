@@ -88,7 +88,10 @@ test('formatFlow explains an outcome that keeps addresses of an answer closed', 
       'degraded',
       'degraded (an address is guarded, or a bound was reached: it opens less or nothing), 0 addresses',
     ],
-    ['held-out', 'held-out (the kernel refused an entry), 0 addresses'],
+    [
+      'held-out',
+      'held-out (the kernel refused an entry, or did not confirm it in time), 0 addresses',
+    ],
   ] as const) {
     const line = formatFlow({ ...answered, rcode: 'NOERROR', outcome })
     assert.ok(line.includes(said), line)

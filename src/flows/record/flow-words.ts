@@ -39,7 +39,7 @@ const DENIED_WORDS: ReadonlyMap<string, string> = new Map([
 /** Why addresses of an answer stay closed, by the outcome of the answer. */
 const OUTCOME_WORDS: ReadonlyMap<string, string> = new Map([
   ['degraded', 'an address is guarded, or a bound was reached: it opens less or nothing'],
-  ['held-out', 'the kernel refused an entry'],
+  ['held-out', 'the kernel refused an entry, or did not confirm it in time'],
 ])
 
 /** Returns the outcome of an answer, with what it means if addresses stay closed. */
