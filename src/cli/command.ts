@@ -142,7 +142,7 @@ interface WrittenOption extends GivenOption {
   readonly inlineValue?: boolean | undefined
 }
 
-/** Returns why the option is wrong: it is unknown, its value is missing, or it takes no value. Undefined if it is right. */
+/** Returns why the option is wrong: it is unknown, its value is missing or empty, or it takes no value. Undefined if it is right. */
 function optionFault(
   { name, rawName, value, inlineValue }: WrittenOption,
   known: NonNullable<ParseArgsConfig['options']>,
@@ -161,6 +161,10 @@ function optionFault(
   if (value === undefined) {
     const about = own === undefined ? '' : ` (${own.about.replaceAll('\n', ' ')})`
     return `${rawName} needs a value: write ${rawName} ${form}${about}`
+  }
+  // An unset variable in quotes makes an empty value. Without this check, the command acts on its defaults.
+  if (value === '') {
+    return `${rawName} needs a value, found an empty one: write ${rawName} ${form}`
   }
   // The next word can be a value that begins with a dash, or an option whose predecessor lacks its value.
   if (inlineValue !== true && /^-./s.test(value)) {

@@ -49,6 +49,7 @@ export function readExecArguments(args: readonly string[]): Given | string {
       }
       const value = inline ?? args[++at]
       if (value === undefined) return `--${name} needs a value`
+      if (value === '') return `--${name} needs a value, found an empty one`
       // The value was forgotten: the next word is `--`, or another option.
       if (inline === undefined && /^-./.test(value)) {
         return `--${name} needs a value, found ${value}`
