@@ -65,6 +65,40 @@ $NG status 2>&1
 kill -INT $later; wait $later
 echo '--- end'
 `
+/** Ends `up --write`, and kills a daemon that runs with the written configuration. Then follows both remedies that doctor prints. */
+const WRITTEN = `
+set -u
+mount --bind resolv.conf /etc/resolv.conf
+mkdir -p /run/namegate && mount -t tmpfs none /run/namegate
+rm -f up.log
+$NG up --netns $BOX --allow www.shop.test --write 'a folder' > up.log 2>&1 & up=$!
+for i in $(seq 200); do grep -qs 'is protected' up.log && break; sleep 0.2; done
+grep -q 'is protected' up.log || cat up.log >&2
+kill -INT $up; wait $up
+start() {
+  eval "$1" 2> run.log & run=$!
+  until $NG status > /dev/null 2>&1 || ! kill -0 $run; do sleep 0.1; done
+  $NG status > /dev/null || cat run.log >&2
+}
+start "exec $NG run --config 'a folder/namegate.yaml'"
+$NG doctor | grep enforcement
+kill -9 $run; wait $run
+echo '--- dead'
+$NG doctor > doctor.log
+grep -A1 enforcement doctor.log
+echo '--- continued'
+start "exec $(sed -n 's/.*start the daemon: \\(.*\\); to remove the rules: .*/\\1/p' doctor.log | head -1)"
+$NG doctor | grep enforcement
+kill -9 $run; wait $run
+echo '--- unknown'
+mkdir aside && mv /run/namegate/*.pins aside
+$NG doctor | grep -A1 enforcement
+mv aside/* /run/namegate && rmdir aside
+echo '--- removed'
+eval "$($NG doctor | sed -n 's/.*to remove the rules: //p' | head -1)"
+$NG doctor | grep enforcement
+ls /run/namegate
+`
 const OTHER =
   'policies: { paths: [] }\nendpoints: { files: [] }\nlisteners: [{ port: 5399 }]\ndatapath: { kind: memory }\nadmin: { socket: other.sock }\nmetrics: { port: 0 }\n'
 
@@ -81,6 +115,35 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
   after(async () => {
     await lab.close()
     rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('has its eBPF programs named by doctor when a daemon with the written configuration was killed', async () => {
+    const [pod] = lab.pods
+    assert.ok(pod !== undefined)
+    writeFileSync(join(folder, 'resolv.conf'), `nameserver ${DNS_4}\n`)
+    const ran = await lab.node.run('unshare', ['--mount', 'bash', '-c', WRITTEN], {
+      cwd: folder,
+      env: { NO_COLOR: '1', NG: PROGRAM, BOX: pod.host.namespace },
+      limitMs: LIMIT_MS,
+    })
+    const { stdout } = ran
+    const [alive = '', dead = '', continued = '', unknown = '', removed = ''] =
+      stdout.split(/^--- \w+$/m)
+    const text = `${stdout}\n${ran.stderr}`
+    assert.match(alive, /^ok +enforcement/m, text)
+    const pins = `eBPF programs \\(pins in /sys/fs/bpf/namegate-up-\\S+\\)`
+    const found = new RegExp(
+      `^PROBLEM +enforcement +${pins} and rules of interception .* in force`,
+      'm',
+    )
+    assert.match(dead, found, text)
+    const config = `'${join(folder, 'a folder/namegate.yaml')}'`
+    assert.ok(dead.includes(`run --config ${config}; to remove the rules: `), text)
+    assert.match(continued, /^ok +enforcement/m, text)
+    assert.match(unknown, found, text)
+    assert.match(unknown, /detach --config FILE;.*\(FILE: the configuration /, text)
+    assert.match(removed, /^ok +enforcement/m, text)
+    assert.doesNotMatch(removed, /\.lock|\.pins/, text)
   })
 
   for (const [resolver, why] of [
