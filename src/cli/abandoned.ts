@@ -1,12 +1,13 @@
 // `findAbandoned` finds enforcement and interception that a daemon left in the kernel when it died or ended, and that no daemon holds now.
 // The workloads then stay as restricted as before, and can ask no name. It looks at the daemons of `namegate up`, whose configurations are
-// in /run/namegate, at the pins in bpffs, and at the tables of this network namespace. It changes nothing.
+// in /run/namegate, at the pins in bpffs, and at the tables of this network namespace. Pins with a path of `namegate up` can belong to a
+// daemon that ran with a configuration of `up --write`. It changes nothing.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
-import { hasPins } from '../daemon/noted-pins.ts'
+import { DEFAULT_PIN_PATH, UP_PIN_PATH } from '../core/pin-path.ts'
+import { configOfPins, hasPins } from '../daemon/noted-pins.ts'
 import { TABLE as ENFORCEMENT } from '../datapath/nftables/rules/layout.ts'
 import { TABLE as INTERCEPTION } from '../intercept/nft-script.ts'
 import type { RunTool } from '../intercept/tools.ts'
@@ -48,9 +49,16 @@ export async function findAbandoned(
   )
   // A daemon of `up` outside a namespace had the tables of this one. Its remedy removes them.
   const tables = runs.some(({ isInside }) => !isInside) ? [] : await freeTables(run)
-  const parts = [...pins.map((path) => `eBPF programs (pins in ${path})`), ...tables]
-  const isOwn = existsSync(config.file) && pins.every((path) => path === config.datapath.pinPath)
-  return parts.length === 0 ? runs : [...runs, ofDaemon(parts, isOwn ? config.file : undefined)]
+  const usual = existsSync(config.file) ? config.file : undefined
+  const left = pins.map((path): LeftByDaemon => {
+    const isUsual = path === config.datapath.pinPath && usual !== undefined
+    const file = isUsual ? usual : configOfPins(path)
+    return { parts: [`eBPF programs (pins in ${path})`], file, isUsual }
+  })
+  // Each daemon with eBPF has pins of its own. The tables can belong to any of these daemons, and the remedy of each removes them.
+  const [first = { parts: [], file: usual, isUsual: true }, ...more] = left
+  const all = [{ ...first, parts: [...first.parts, ...tables] }, ...more]
+  return [...runs, ...all.filter(({ parts }) => parts.length > 0).map(ofDaemon)]
 }
 
 /** The same for the daemons of `namegate up` alone. */
@@ -159,10 +167,19 @@ function isRunning({ config, namespace, pinPath }: UpRun): boolean {
   return holderOf(interceptionLockFile())?.about === config
 }
 
-/** `file`: the configuration of the daemon whose rules these are. Undefined if it is not known. */
-function ofDaemon(parts: readonly string[], file: string | undefined): Abandoned {
+/** What a daemon left that was not started by `namegate up`. */
+interface LeftByDaemon {
+  readonly parts: readonly string[]
+  /** The configuration of the daemon. Undefined if it is not known. */
+  readonly file: string | undefined
+  /** True for the configuration that this host should run, which the service can start. */
+  readonly isUsual: boolean
+}
+
+function ofDaemon({ parts, file, isUsual }: LeftByDaemon): Abandoned {
   const config = file === undefined ? 'FILE' : shellWord(file)
-  const again = `start the daemon: ${program()} run --config ${config} (or systemctl start namegate)`
+  const service = file === undefined || isUsual ? ' (or systemctl start namegate)' : ''
+  const again = `start the daemon: ${program()} run --config ${config}${service}`
   const whose = file === undefined ? ' (FILE: the configuration of the daemon that made them)' : ''
   return {
     found: `${parts.join(' and ')} in force, and no daemon runs: workloads can ask no name`,
@@ -180,7 +197,10 @@ function remedyOf(continued: string, inside: string, config: string): string {
 
 /** Other pins can belong to a daemon in a container, whose locks cannot be seen from here. */
 function pinPaths({ datapath }: Pick<Config, 'datapath'>): readonly string[] {
-  return [...new Set([...(datapath.kind === 'ebpf' ? [datapath.pinPath] : []), DEFAULT_PIN_PATH])]
+  const own = datapath.kind === 'ebpf' ? [datapath.pinPath] : []
+  const ofUp = foldersIn(dirname(UP_PIN_PATH)).map((name) => join(dirname(UP_PIN_PATH), name))
+  const written = ofUp.filter((path) => path.startsWith(UP_PIN_PATH))
+  return [...new Set([...own, DEFAULT_PIN_PATH, ...written])]
 }
 
 function foldersIn(folder: string): readonly string[] {

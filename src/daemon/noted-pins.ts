@@ -1,12 +1,14 @@
 // Notes the pin path of a config file, and reads the note. With the note, break-glass mode (`bin/namegate datapath mode`) finds the pins
 // without Node and without reading YAML. The note has the pin path of the last eBPF daemon of the config file, also after the file was
-// changed. Each config file has one small note, named by the hash of the config file's path. An outdated note has no effect, because its
-// pins are gone. This module loads little, because break-glass mode uses it.
+// changed. Its second line is the path of the config file, for commands that find pins and look for their configuration. Each config file
+// has one small note, named by the hash of the config file's path. An outdated note has no effect, because its pins are gone. This module
+// loads little, because break-glass mode uses it.
 
 import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -25,12 +27,44 @@ export function pinNoteFile(configFile: string): string {
   return join(FOLDER, `${name}.pins`)
 }
 
+interface PinNote {
+  /** The folder of the pins. */
+  readonly folder: string
+  readonly configFile: string
+}
+
+/** Returns undefined without a readable note. */
+function readNote(note: string): PinNote | undefined {
+  try {
+    const [folder = '', configFile = ''] = readFileSync(note, 'utf8').split('\n')
+    return { folder, configFile }
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns the folder of pins that the last daemon with `configFile` noted, or undefined without a readable note. */
 function readNotedPins(configFile: string): string | undefined {
   try {
-    return readFileSync(pinNoteFile(configFile), 'utf8').trim()
+    return readNote(pinNoteFile(configFile))?.folder
   } catch {
     return undefined
+  }
+}
+
+/** Returns the config file whose daemon noted that its pins are in `pinPath`. Undefined without a note, and when the file is gone. */
+export function configOfPins(pinPath: string): string | undefined {
+  return notesIn(FOLDER)
+    .flatMap((name) => readNote(join(FOLDER, name)) ?? [])
+    .find(({ folder, configFile }) => folder === pinDirectory(pinPath) && existsSync(configFile))
+    ?.configFile
+}
+
+function notesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith('.pins'))
+  } catch {
+    return []
   }
 }
 
@@ -38,7 +72,7 @@ function readNotedPins(configFile: string): string | undefined {
 export function notePins(configFile: string, folder: string): void {
   const file = pinNoteFile(configFile)
   mkdirSync(FOLDER, { recursive: true })
-  writeFileSync(`${file}.new`, `${folder}\n`)
+  writeFileSync(`${file}.new`, `${folder}\n${realpathSync(configFile)}\n`)
   renameSync(`${file}.new`, file)
 }
 

@@ -13,6 +13,7 @@ import { COMPILER, isBuilt, loadPosix } from '../../native/native.ts'
 import { isAllowList } from '../../policy/allow-line.ts'
 import { readingOf } from '../../sources/files/policy-files.ts'
 import { makeFolder } from '../../native/make-folder.ts'
+import { UP_PIN_PATH } from '../../core/pin-path.ts'
 import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
@@ -39,7 +40,6 @@ import { runSession } from '../up/session.ts'
 import { addLine, type WatchedList } from '../up/watched-list.ts'
 
 const RUN = '/run/namegate'
-const BPFFS = '/sys/fs/bpf'
 /** The first port that is tried for the listener. */
 const PORT = 10_053
 const PORTS_MAX = 1000
@@ -74,7 +74,7 @@ async function runLocked(
   const folder = options.write ?? running
   const socket = join(running, SOCKET)
   const config = join(folder, CONFIG_FILE)
-  const pinPath = join(BPFFS, `namegate-up-${plan.name}`)
+  const pinPath = `${UP_PIN_PATH}${plan.name}`
   const isLeft = existsSync(running)
   const before = addedBefore(running, options.target)
   const continues =

@@ -14,7 +14,7 @@ const LIMIT_MS = 120_000
 const SCRIPT = `
 set -u
 mount --bind resolv.conf /etc/resolv.conf
-mkdir -p /run/namegate && mount -t tmpfs none /run/namegate
+mkdir -p /run/namegate && mount -t tmpfs none /run/namegate && mount -t bpf none /sys/fs/bpf
 rm -f up.log
 $NG up --netns $BOX --allow www.shop.test > up.log 2>&1 & up=$!
 for i in $(seq 200); do grep -qs 'is protected' up.log && break; sleep 0.2; done
@@ -69,7 +69,7 @@ echo '--- end'
 const WRITTEN = `
 set -u
 mount --bind resolv.conf /etc/resolv.conf
-mkdir -p /run/namegate && mount -t tmpfs none /run/namegate
+mkdir -p /run/namegate && mount -t tmpfs none /run/namegate && mount -t bpf none /sys/fs/bpf
 rm -f up.log
 $NG up --netns $BOX --allow www.shop.test --write 'a folder' > up.log 2>&1 & up=$!
 for i in $(seq 200); do grep -qs 'is protected' up.log && break; sleep 0.2; done
