@@ -71,7 +71,8 @@ test('AdminServer never replaces the socket of a live daemon or a file, and refu
   writeFileSync(file, 'mine')
   const rows: readonly (readonly [path: string, reason: RegExp])[] = [
     [socketPath, /another daemon answers there/],
-    [file, /it is no socket/],
+    [file, /it is no socket: give another admin\.socket$/],
+    [folder, /it is no socket: give another admin\.socket$/],
     [join(folder, 'x'.repeat(120)), /longer than 107 octets/],
     [join(file, 'x', 'admin.sock'), /Cannot listen on .*: give another admin.socket/],
   ]

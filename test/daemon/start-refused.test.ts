@@ -152,7 +152,7 @@ describe('namegate run', { concurrency: 2 }, () => {
     const folder = mkDaemon({ datapath: '{ kind: ebpf, ebpf: { pin-path: pins } }' })
     assertRefused(
       await folder.namegate('run'),
-      /^namegate: Cannot pin maps in pins: no bpffs is mounted there: as root, mount -t bpf /,
+      /^namegate: Cannot pin maps in pins: no bpffs is mounted there: give a datapath\.ebpf\.pin-path below \/sys\/fs\/bpf$/m,
     )
   })
 })

@@ -125,7 +125,7 @@ const OTHER_ROWS: readonly DoctorRow[] = [
     config: `${EBPF.replace(' }', '')}, ebpf: { pin-path: /opt/pins } }`,
     result: 'problem',
     found: /no bpffs is mounted at \/opt/,
-    remedy: /^mount -t bpf bpf \/opt$/,
+    remedy: /^give a datapath\.ebpf\.pin-path below \/sys\/fs\/bpf$/,
   },
   {
     why: 'the usual pin path without bpffs',

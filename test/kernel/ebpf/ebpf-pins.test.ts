@@ -162,13 +162,13 @@ describe('ebpf pins', { skip }, () => {
       rmSync(other, { recursive: true })
     }))
 
-  test('start outside of a bpffs names the mount that is missing', () =>
+  test('start outside of a bpffs says where a bpffs is', () =>
     withBench(({ bpf, posix }) => {
       const folder = mkdtempSync(join(tmpdir(), 'namegate-no-bpffs-'))
       const options = { bpf, posix, pinPath: folder, ...BOUNDS }
       assert.throws(
         () => new EbpfDatapath(options).start(),
-        unavailable(/no bpffs is mounted there: as root, mount -t bpf bpf/),
+        unavailable(/no bpffs is mounted there: give a datapath\.ebpf\.pin-path below/),
       )
       rmdirSync(folder)
     }))
