@@ -69,7 +69,7 @@ async function removeStale(path: string): Promise<void> {
   if (found === undefined) return
   if (!found.isSocket()) {
     throw new UnavailableError(
-      `Cannot listen on ${path}: it is no socket: remove it or give another admin.socket`,
+      `Cannot listen on ${path}: it is no socket: give another admin.socket`,
     )
   }
   if (await isAnswered(path)) {

@@ -46,7 +46,9 @@ export const checkPinPath: Check = (examined) => {
   if (!isBpffs(join(machine.root, at))) {
     const isUsual = pinPath.startsWith('/sys/fs/bpf/')
     const folder = isUsual ? '/sys/fs/bpf' : dirname(pinPath)
-    const remedy = `mount -t bpf bpf ${folder}`
+    const remedy = isUsual
+      ? `mount -t bpf bpf ${folder}`
+      : 'give a datapath.ebpf.pin-path below /sys/fs/bpf'
     const found = `no bpffs is mounted at ${folder}`
     return [
       isUsual

@@ -59,9 +59,12 @@ function mountFor(posix: Posix, pinPath: string): void {
   const result = usual ? posix.mountBpf(USUAL_BPFFS) : 0
   if (result < 0 || !isBpffs(pinPath)) {
     const reason = result < 0 ? `: mount gave ${errnoName(result)}` : ''
+    // A mount at another place would hide the files there.
+    const remedy = usual
+      ? `as root, mount -t bpf bpf ${USUAL_BPFFS}`
+      : `give a datapath.ebpf.pin-path below ${USUAL_BPFFS}`
     throw new UnavailableError(
-      `Cannot pin maps in ${pinPath}: no bpffs is mounted there${reason}: ` +
-        `as root, mount -t bpf bpf ${usual ? USUAL_BPFFS : dirname(pinPath)}`,
+      `Cannot pin maps in ${pinPath}: no bpffs is mounted there${reason}: ${remedy}`,
     )
   }
 }
