@@ -39,8 +39,7 @@ function mkLab() {
   return { node, state }
 }
 
-function select(query: string): readonly number[] | string {
-  const { state } = mkLab()
+function select(query: string, { state } = mkLab()): readonly number[] | string {
   const read = readFlowFilter(filterTexts(new URLSearchParams(query)))
   if (read.kind === 'bad') return read.reason
   const facts = new RingFacts(state)
@@ -49,6 +48,16 @@ function select(query: string): readonly number[] | string {
     return read.value.accepts(facts)
   })
 }
+
+test('readFlowFilter takes a name with the escapes of flows', () => {
+  const lab = mkLab()
+  lab.state.flows.addDns(7, mkDnsFlow('odd\\032name.test', { kind: 'denied', endpoint: 1 }))
+  assert.deepEqual(select('name=Odd%5C032name.test', lab), [7])
+  assert.deepEqual(select('not-name=odd%5C032name.test.', lab), [0, 1, 2, 3, 4, 5, 6])
+  assert.deepEqual(select('name=www%5C.x.test', lab), [], 'a dot inside a label')
+  assert.deepEqual(select('name=%5C119ww.x.test', lab), [0], 'a plain octet')
+  assert.deepEqual(select('name=odd%5C3name.test', lab), 'name: bad escape: expected \\DDD')
+})
 
 test('readFlowFilter selects flows by each field, by several values, and without values', () => {
   const rows: readonly (readonly [query: string, numbers: readonly number[], reason: string])[] = [
