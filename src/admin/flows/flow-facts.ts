@@ -7,10 +7,11 @@ import type { FlowRing } from '../../flows/record/flow-ring.ts'
 import { matches, type Pattern } from '../../policy/match/pattern.ts'
 import { endpointOfFlow, type FlowParts } from './flow-endpoint.ts'
 
-/** A pattern with the octets that end every name that it matches. */
+/** Names that match a pattern, or one name. */
 export interface NameFilter {
-  readonly pattern: Pattern
-  /** The labels after the last star in wire form, with the final zero octet. */
+  /** The name in wire form has its end at the first zero octet of a length. */
+  readonly accepts: (name: Uint8Array) => boolean
+  /** The octets that end every such name: of a pattern, the labels after the last star in wire form, with the final zero octet. */
   readonly tail: Uint8Array
 }
 
@@ -56,12 +57,12 @@ export class RingFacts implements FlowFacts {
     return this.#ring.portOf(this.number)
   }
 
-  hasName({ pattern, tail }: NameFilter): boolean {
+  hasName(filter: NameFilter): boolean {
     const { kind } = this
     if (kind === 'drop' || kind === 'audit')
-      return anyMatches(pattern, this.#ring.namesOf(this.number))
+      return acceptsAny(filter, this.#ring.namesOf(this.number))
     const length = this.#ring.copyName(this.number, this.#name)
-    return length > 0 && endsWith(this.#name, length, tail) && matches(pattern, this.#name)
+    return length > 0 && endsWith(this.#name, length, filter.tail) && filter.accepts(this.#name)
   }
 
   isInside({ family, octets, length }: Prefix): boolean {
@@ -70,11 +71,11 @@ export class RingFacts implements FlowFacts {
   }
 }
 
-/** True if one of the names, as text, matches. */
-export function anyMatches(pattern: Pattern, names: readonly string[]): boolean {
+/** True if the filter accepts one of the names, which are texts. */
+export function acceptsAny({ accepts }: NameFilter, names: readonly string[]): boolean {
   return names.some((text) => {
     const parsed = parseName(text)
-    return parsed.kind === 'ok' && matches(pattern, parsed.name)
+    return parsed.kind === 'ok' && accepts(parsed.name)
   })
 }
 
@@ -82,7 +83,13 @@ export function nameFilterOf(pattern: Pattern): NameFilter {
   const { labels } = pattern
   const literal = labels.slice(labels.findLastIndex((label) => label.includes('*')) + 1)
   const parsed = parseName(pattern.kind === 'every' ? '.' : literal.join('.'))
-  return { pattern, tail: parsed.kind === 'ok' ? parsed.name : new Uint8Array(0) }
+  const tail = parsed.kind === 'ok' ? parsed.name : new Uint8Array(0)
+  return { accepts: (name) => matches(pattern, name), tail }
+}
+
+/** Accepts one name in wire form. No name is the beginning of another one, because of the final zero octet. */
+export function oneNameFilter(wire: Uint8Array): NameFilter {
+  return { accepts: (name) => wire.every((octet, i) => name[i] === octet), tail: wire }
 }
 
 /** True if the first `length` octets of `name` end with the octets of `tail`. */

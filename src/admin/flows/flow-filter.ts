@@ -4,10 +4,11 @@
 
 import { nearest } from '../../core/did-you-mean.ts'
 import { parseMaskedPrefix } from '../../core/ip.ts'
+import { parseName } from '../../core/name.ts'
 import { parseProtocol } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { parseMatchPattern } from '../../policy/match/pattern.ts'
-import { nameFilterOf, type FlowFacts } from './flow-facts.ts'
+import { nameFilterOf, oneNameFilter, type FlowFacts, type NameFilter } from './flow-facts.ts'
 import type { Parsed } from '../requests.ts'
 import { FLOW_FILTERS, verdictOf } from '../views/flows.ts'
 
@@ -103,10 +104,8 @@ function testOf(key: FlowFilterKey, value: string): Test | string {
     case 'endpoint':
       return ({ endpoint }) => endpoint === value
     case 'name': {
-      const parsed = parseMatchPattern(value)
-      if (parsed.kind === 'bad') return parsed.reason
-      const filter = nameFilterOf(parsed.pattern)
-      return (facts) => facts.hasName(filter)
+      const filter = nameFilter(value)
+      return typeof filter === 'string' ? filter : (facts) => facts.hasName(filter)
     }
     case 'address': {
       const parsed = parseMaskedPrefix(value)
@@ -125,6 +124,16 @@ function testOf(key: FlowFilterKey, value: string): Test | string {
       return `${found}, expected ${FLOW_FILTERS.join(', ')}${hint}`
     }
   }
+}
+
+/** Returns the filter of a pattern, or of a name with octets that are written `\DDD`. If the text is neither, returns the fault. */
+function nameFilter(text: string): NameFilter | string {
+  if (text.includes('\\') && !text.includes('*')) {
+    const name = parseName(text)
+    return name.kind === 'bad' ? name.reason : oneNameFilter(name.name)
+  }
+  const parsed = parseMatchPattern(text)
+  return parsed.kind === 'bad' ? parsed.reason : nameFilterOf(parsed.pattern)
 }
 
 function portTest(value: string): Test | string {

@@ -1,6 +1,6 @@
 // KeptFacts shows a flow of the daemon's JSON to a filter, so that flows that are kept on disk are filtered as the daemon filters its ring.
 
-import { anyMatches, type FlowFacts, type NameFilter } from '../../admin/flows/flow-facts.ts'
+import { acceptsAny, type FlowFacts, type NameFilter } from '../../admin/flows/flow-facts.ts'
 import { containsPrefix, parseAddress, type Prefix } from '../../core/ip.ts'
 import { parseProtocol } from '../../core/protocol.ts'
 import { FLOW_KINDS, type FlowKind } from '../../flows/record/flow-kinds.ts'
@@ -36,10 +36,10 @@ export class KeptFacts implements FlowFacts {
     return numberOf(this.#flow.port)
   }
 
-  hasName({ pattern }: NameFilter): boolean {
+  hasName(filter: NameFilter): boolean {
     const { name, names } = this.#flow
     const texts = [name, ...listOf(names)].filter((each) => typeof each === 'string')
-    return anyMatches(pattern, texts)
+    return acceptsAny(filter, texts)
   }
 
   isInside(prefix: Prefix): boolean {
