@@ -2,7 +2,8 @@
 // namegate it matches one.
 
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'
-import { whyNoName } from '../core/name-like.ts'
+import { parseAddress } from '../core/ip.ts'
+import { looksLikeAddress6, whyNoName } from '../core/name-like.ts'
 import type { Finding } from './finding.ts'
 import type { NameList, WrittenName } from './written-names.ts'
 
@@ -25,9 +26,7 @@ function neverMatches({ text, pattern, position }: WrittenName): readonly Findin
   const why = whyNoName(pattern.text)
   if (why !== undefined) {
     const message = `${text} ${why}; programs do not ask DNS for it`
-    return [
-      { position, code, message, remedy: `write the address under toCIDR, with its prefix length` },
-    ]
+    return [{ position, code, message, remedy: remedyFor(pattern.text) }]
   }
   // The shortest match: a star can stand for no octet, and a leading ** stands for at least one DNS label of one octet.
   const lengths = pattern.labels.map((label) => label.replaceAll('*', '').length)
@@ -41,6 +40,15 @@ function neverMatches({ text, pattern, position }: WrittenName): readonly Findin
     return [{ position, code, message, remedy: 'write the name that is meant' }]
   }
   return []
+}
+
+/** `text` is no name (`whyNoName`). */
+function remedyFor(text: string): string {
+  if (parseAddress(text) !== undefined) {
+    return 'write the address under toCIDR, with its prefix length'
+  }
+  const isName = /[a-z_]/.test(text) && !looksLikeAddress6(text)
+  return isName ? 'write the name that is meant' : 'correct it, under toCIDR'
 }
 
 function enginesDiffer(
