@@ -35,6 +35,7 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['explain', '--as', 'shop', '--address', '203.0.113.9', '--port', '443'],
   ['ask', 'new.example', '--as', 'shop'],
   ['flows', '--last', '1'],
+  ['policy', 'wait'],
 ]
 
 async function said(args: readonly string[]): Promise<string> {
@@ -46,7 +47,7 @@ function isFaulty(status: Readonly<Record<string, unknown>>): boolean {
   return listOf(status['faults']).length > 0
 }
 
-test('explain, ask and flows name the file with a fault beside a refusal, while it has the fault', async () => {
+test('explain, ask and flows beside a refusal, and policy wait, name the file with a fault while it has the fault', async () => {
   for (const args of COMMANDS) assert.doesNotMatch(await said(args), /has a fault/)
   const text = policyText('web', ['old.example', 'new.example'], { app: 'shop' })
   folder.write('policy.yaml', text.replace('toFQDNs', 'toFQDN'))
