@@ -10,6 +10,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
+import { faultNotes } from '../file-faults.ts'
 import { numberOf, type PartOf } from '../fields.ts'
 
 const TIMEOUT_MS = 30_000
@@ -34,6 +35,7 @@ export async function runPolicyWait(read: ParsedArguments, output: CommandOutput
   const words = `revision ${wanted} ${isRealized ? 'is' : 'is not'} realized: ${numbers}\n`
   const found = { revision: wanted, policyRevision: desired, realizedRevision: realized }
   output.stdout(read.texts.has('output') ? toJson(found) : words)
+  output.stderr(await faultNotes(client))
   return isRealized ? EXIT_OK : EXIT_NEGATIVE
 }
 
