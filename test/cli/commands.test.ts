@@ -85,6 +85,16 @@ test('policyCheckCommand gives 0 for the example of the repository', async () =>
   })
 })
 
+test('policyCheckCommand says after a success that policy lint has findings, with exit code 0', async () => {
+  const doubtful = 'docs/examples/doubtful.yaml'
+  const { code, out, err } = await run(policyCheckCommand, doubtful)
+  assert.equal(code, 0)
+  assert.match(out, /^\d+ polic(?:y|ies) in 1 file: no faults\n$/)
+  assert.equal(err, "'namegate policy lint' finds doubtful rules\n")
+  const json = await run(policyCheckCommand, doubtful, '-o', 'json')
+  assert.deepEqual(json, { code: 0, out: '[]\n', err: '' })
+})
+
 test('policyCheckCommand prints every fault as file:line:col: message and gives 1', async () => {
   const good = mkFile('good.yaml', POLICY)
   const bad = mkFile(
