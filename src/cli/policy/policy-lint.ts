@@ -3,6 +3,7 @@
 
 import { parseYamlDocument } from '../../documents/yaml-source.ts'
 import { defaultConfig, loadConfig } from '../../config/load.ts'
+import type { Config } from '../../config/config.ts'
 import { readTextFile } from '../../config/files.ts'
 import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts'
 import { Reader } from '../../documents/source-document.ts'
@@ -66,6 +67,16 @@ function lintFiles(read: ParsedArguments, output: CommandOutput): number {
   if (files === undefined) output.stderr('not checked: selects-nothing (no --endpoints)\n')
   if (chains === undefined) output.stderr('not checked: cname-target (no --chains)\n')
   return findings.length === 0 ? EXIT_OK : EXIT_NEGATIVE
+}
+
+/** True if `policy lint` has findings about the policies alone. False if a file has faults. */
+export function hasFindings(paths: readonly string[], config: Config): boolean {
+  const notes: Fault[] = []
+  const { items, faults } = readPolicies(paths, config.policies, notes)
+  if (faults.length > 0) return false
+  const known = { policies: items, names: namesOf(items), notes, portable: false }
+  const unknown = { endpoints: undefined, aliases: undefined }
+  return lint({ ...known, ...unknown, withoutRules: config.dns.withoutRules }).length > 0
 }
 
 function namesOf(policies: readonly Policy[]): readonly NameList[] {
