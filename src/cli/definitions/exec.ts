@@ -31,7 +31,10 @@ Can be repeated`,
       'answer to a refused name: refused (default) or nxdomain, at which more programs stop at once',
     ),
     'no-project': flag('do not use the allow-list .namegate.allow of the project'),
-    suggest: text('FILE', 'write a policy that allows the names asked and the addresses reached'),
+    suggest: text(
+      'FILE',
+      'write a policy that allows the names asked, and the addresses reached that an answer had',
+    ),
     publish: list(
       'PORT',
       'forward connections to this TCP port to the command: [ADDRESS:]PORT[:INNER]. Can be repeated',
