@@ -69,8 +69,10 @@ export function isKernel(file) {
   return ['conformance', 'kernel'].includes(kindOfFile(file))
 }
 
-/** Folders and files whose tests compute, and do not wait for times: they can stay behind kernel tests for minutes. No command that they run has
- *  a time limit. */
+/**
+ * Folders and files whose tests compute, and do not wait for times: they can stay behind kernel tests for minutes. No command that they run
+ * has a time limit.
+ */
 const COMPUTING = [
   'cli/completion/',
   'config/',

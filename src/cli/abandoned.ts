@@ -35,6 +35,11 @@ export interface Abandoned {
 
 /** The folder with a folder `up-NAME` for each workload of `namegate up`. */
 const RUN = '/run/namegate'
+/** The tables of namegate in a network namespace, each with the lock of the daemon that keeps it. */
+const TABLES = [
+  { table: ENFORCEMENT, lockFile: tableLockFile, words: 'nftables rules' },
+  { table: INTERCEPTION, lockFile: interceptionLockFile, words: 'rules of interception' },
+] as const
 
 /** `config`: of the daemon that this host should run. */
 export async function findAbandoned(
@@ -69,17 +74,11 @@ export async function findAbandonedRuns(run: RunTool): Promise<readonly LeftByRu
 
 /** The tables of this network namespace for which no process holds the lock. */
 async function freeTables(run: RunTool): Promise<readonly string[]> {
-  const places = [
-    [tableLockFile(), ENFORCEMENT, 'nftables rules'],
-    [interceptionLockFile(), INTERCEPTION, 'rules of interception'],
-  ] as const
-  const found = await Promise.all(
-    places.map(async ([lock, table, words]) => {
-      const isLeft = isLockFree(lock) && (await hasTable(run, undefined, table))
-      return isLeft ? [`${words} (table inet ${table})`] : []
-    }),
-  )
-  return found.flat()
+  const found = TABLES.map(async ({ table, lockFile, words }) => {
+    const isLeft = isLockFree(lockFile()) && (await hasTable(run, undefined, table))
+    return isLeft ? [`${words} (table inet ${table})`] : []
+  })
+  return (await Promise.all(found)).flat()
 }
 
 /** A daemon of `namegate up`, by its note and its configuration. */
@@ -147,11 +146,7 @@ async function tableLocksIn(
   namespace: string | undefined,
   run: RunTool,
 ): Promise<readonly string[]> {
-  const places = [
-    [ENFORCEMENT, tableLockFile],
-    [INTERCEPTION, interceptionLockFile],
-  ] as const
-  const found = places.map(async ([table, lockFile]) =>
+  const found = TABLES.map(async ({ table, lockFile }) =>
     (await hasTable(run, namespace, table)) ? [lockFile(namespace)] : [],
   )
   return (await Promise.all(found)).flat()

@@ -154,7 +154,8 @@ export function commonBits(
   return limit
 }
 
-export function isLoopback(family: Family, octets: Uint8Array): boolean {
-  if (family === 4) return octets[0] === 127
-  return octets.every((octet, i) => octet === (i === 15 ? 1 : 0))
+export function isLoopback(family: Family, octets: Uint8Array, offset = 0): boolean {
+  if (family === 4) return octets[offset] === 127
+  for (let i = 0; i < 15; i++) if (octets[offset + i] !== 0) return false
+  return octets[offset + 15] === 1
 }

@@ -3,7 +3,7 @@
 // costs one probe for each prefix length in use and allocates nothing.
 
 import { identity, type Identity } from '../core/ids.ts'
-import type { Family } from '../core/ip.ts'
+import { isLoopback, type Family } from '../core/ip.ts'
 import { UDP, type DnsProtocol } from '../core/protocol.ts'
 import { HOST, WORLD_IPV4, worldOf } from '../identity/reserved.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
@@ -34,10 +34,4 @@ export class ServerIdentity implements DnsServer {
     this.addressClass = known === 0 ? world : identity(known)
     this.isNode = known === HOST || isLoopback(family, octets, offset)
   }
-}
-
-function isLoopback(family: Family, octets: Uint8Array, offset: number): boolean {
-  if (family === 4) return octets[offset] === 127
-  for (let i = 0; i < 15; i++) if (octets[offset + i] !== 0) return false
-  return octets[offset + 15] === 1
 }

@@ -28,6 +28,11 @@ export function addressRemedy(name: string): string | undefined {
   return `${name} ${why}: no rule about names opens it; the line ${name} of a list, --allow or toCIDR allows connections to it`
 }
 
+/** True if a policy can name the text: it has the form of a name, and is no address. */
+export function isPolicyName(text: string): boolean {
+  return parseMatchName(text).kind === 'ok' && whyNoName(text) === undefined
+}
+
 /** Returns the line that allows a name that was asked, with all connections to it. Undefined if no line can. */
 export function allowName(name: string): string | undefined {
   return whyNoName(name) === undefined ? allowText({ host: name }) : undefined
@@ -36,8 +41,7 @@ export function allowName(name: string): string | undefined {
 /** Returns the line. Undefined if no line of an allow-list can allow this. */
 export function allowText({ host, port, protocol = '' }: Wanted): string | undefined {
   const isAddress = parseAddress(host) !== undefined
-  const isName = parseMatchName(host).kind === 'ok' && whyNoName(host) === undefined
-  if (!isAddress && !isName) return undefined
+  if (!isAddress && !isPolicyName(host)) return undefined
   if (port === undefined) return host
   if (port === 0 || !PROTOCOLS.includes(protocol.toUpperCase())) return undefined
   const bracketed = isAddress && host.includes(':') ? `[${host}]` : host

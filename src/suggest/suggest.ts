@@ -3,7 +3,7 @@
 // effects, and equal needs give equal suggestions.
 
 import { whyNoName } from '../core/name-like.ts'
-import { parseMatchName } from '../policy/match/pattern.ts'
+import { isPolicyName } from '../policy/allow-text.ts'
 import { CLUSTER_KEY, splitLabel } from '../policy/match/labels.ts'
 import { isDnsConnection } from '../policy/dns-connection.ts'
 import { collapse, compare, type NamesAndPatterns } from './collapse.ts'
@@ -53,12 +53,10 @@ export function suggest(needs: Needs, options: SuggestOptions): Suggestion {
   const leftOut: LeftOut[] = []
   const asked = new Map<string, Evidence>()
   for (const [name, evidence] of needs.asked) {
-    const why = whyNoName(name)
-    if (why !== undefined) leftOut.push({ what: name, why: `it ${why}`, evidence })
-    else if (!isPlain(name)) {
-      leftOut.push({ what: JSON.stringify(name), why: 'no policy can name it', evidence })
+    if (!isPolicyName(name)) {
+      leftOut.push({ ...whyUnnamed(name), evidence })
+      continue
     }
-    if (!isPlain(name)) continue
     const judged = options.judgeAsked(labels, name)
     if (judged === 'wanted') asked.set(name, evidence)
     if (judged === 'denied') leftOut.push({ what: name, why: 'a rule denies asking', evidence })
@@ -101,7 +99,7 @@ function whyNot(
   if (reached.labels.includes(HOST)) return 'it is an address of the node'
   if (isGuarded(reached.address)) return 'its address is guarded'
   if (!PROTOCOLS.includes(reached.protocol)) return 'its protocol has no ports'
-  const hasPeer = reached.names.some(isPlain) || peerLabels(reached).length > 0
+  const hasPeer = reached.names.some(isPolicyName) || peerLabels(reached).length > 0
   if (!hasPeer && nameless === 'leave-out') return 'no name was answered with the address'
   const judged = judgeReached(labels, reached)
   if (judged === 'denied') return 'a rule denies it'
@@ -115,7 +113,7 @@ function whyNot(
 function peersOf(reached: Reached, asked: ReadonlyMap<string, Evidence>): readonly PeerText[] {
   const labels = peerLabels(reached)
   if (labels.length > 0) return [{ kind: 'endpoints', text: JSON.stringify(labels) }]
-  const names = reached.names.filter(isPlain)
+  const names = reached.names.filter(isPolicyName)
   const own = names.filter((name) => asked.has(name))
   const chosen = own.length > 0 ? own : names
   if (chosen.length > 0) return chosen.map((text) => ({ kind: 'names', text }))
@@ -131,8 +129,11 @@ export function peerLabels({ labels }: Pick<Reached, 'labels'>): readonly string
   })
 }
 
-function isPlain(name: string): boolean {
-  return parseMatchName(name).kind === 'ok' && whyNoName(name) === undefined
+function whyUnnamed(name: string): Pick<LeftOut, 'what' | 'why'> {
+  const why = whyNoName(name)
+  return why === undefined
+    ? { what: JSON.stringify(name), why: 'no policy can name it' }
+    : { what: name, why: `it ${why}` }
 }
 
 /** Returns a text such as `[2001:db8::9]:443/TCP`, or `192.0.2.1 ICMP` for a protocol without ports. */
