@@ -159,6 +159,20 @@ export class PrefixBatch {
     return this.#keyView.getUint32(index * PREFIX_KEY_SIZE, LITTLE) - PREFIX_KEY_HEAD_BITS
   }
 
+  /** True if the entry is a whole address. */
+  isAddress(index: number): boolean {
+    const at = index * PREFIX_KEY_SIZE
+    // The last octet of the family is 4 or 6.
+    const bits = this.#keys[at + 11] === 4 ? 32 : 128
+    return this.#keyView.getUint32(at, LITTLE) === PREFIX_KEY_HEAD_BITS + bits
+  }
+
+  /** The key of an entry in kernel layout. The view is valid until the next `add`. */
+  key(index: number): Uint8Array {
+    const at = index * PREFIX_KEY_SIZE
+    return this.#keys.subarray(at, at + PREFIX_KEY_SIZE)
+  }
+
   /** The 16 address octets of an entry. The view is valid until the next `add`. */
   octets(index: number): Uint8Array {
     const at = index * PREFIX_KEY_SIZE + 12

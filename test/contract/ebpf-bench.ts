@@ -54,6 +54,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
       isInUse: () => false,
       sizes: {
         ng_ipcache: sizes.prefixes ?? 65_536,
+        ng_hosts: sizes.prefixes ?? 65_536,
         ng_policy: sizes.policies ?? 65_536,
         ng_dns_source: 1024,
         ng_adopted: sizes.adopted ?? 1024,

@@ -29,7 +29,7 @@ import type { RepairByDaemon } from '../repair.ts'
 import { pinDirectory } from './maps/bpffs.ts'
 import { readCounters } from './maps/reports.ts'
 import { ReadAhead, readDump, readDumpInSlices } from './maps/dump.ts'
-import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './maps/entries.ts'
+import { removePolicy, upsertPolicy } from './maps/entries.ts'
 import { Fixtures } from './fixtures.ts'
 import type { Hooks } from './hooks/hooks.ts'
 import { listIntercepted, writeIntercepted, writeListeners } from './maps/exceptions.ts'
@@ -135,16 +135,16 @@ export class EbpfDatapath implements Datapath {
 
   start(): DatapathDump {
     this.#running = openRunning(this.#options)
-    const prefixes = this.#ahead?.take()
+    const ahead = this.#ahead?.take()
     this.#ahead = undefined
-    return readDump(this.#running.maps, prefixes)
+    return readDump(this.#running.maps, this.#running.prefixes, ahead)
   }
 
   commit(changes: Changes): CommitResult {
     const failures: CommitFailure[] = []
-    const { hooks, maps } = this.#on()
+    const { hooks, maps, prefixes } = this.#on()
     upsertPolicy(maps, changes.policyUpserts, failures)
-    upsertPrefixes(maps, changes.prefixUpserts, failures)
+    prefixes.upsert(changes.prefixUpserts, failures)
     changes.endpointUpserts.forEach((entry, index) => {
       const code = hooks.upsert(entry)
       if (code !== undefined) failures.push({ section: 'endpoint', action: 'upsert', index, code })
@@ -153,7 +153,7 @@ export class EbpfDatapath implements Datapath {
       const code = hooks.remove(id)
       if (code !== undefined) failures.push({ section: 'endpoint', action: 'remove', index, code })
     })
-    removePrefixes(maps, changes.prefixRemovals, failures)
+    prefixes.remove(changes.prefixRemovals, failures)
     removePolicy(maps, changes.policyRemovals, failures)
     return failures.length === 0 ? COMMITTED : failures
   }
@@ -162,11 +162,13 @@ export class EbpfDatapath implements Datapath {
   onCommitted(): void {}
 
   dump(): DatapathDump {
-    return readDump(this.#on().maps)
+    const { maps, prefixes } = this.#on()
+    return readDump(maps, prefixes)
   }
 
   dumpInSlices(): Generator<undefined, DatapathDump> {
-    return readDumpInSlices(this.#on().maps)
+    const { maps, prefixes } = this.#on()
+    return readDumpInSlices(maps, prefixes)
   }
 
   /** Returns the first wanted interface that has the programs of another running daemon, and that daemon's pin path. */

@@ -11,6 +11,7 @@ import { Hooks } from './hooks/hooks.ts'
 import { encodeNumber } from './maps/layout.ts'
 import { openMaps, type KernelMaps } from './maps/kernel-map.ts'
 import { Peers } from './maps/peers.ts'
+import { Prefixes } from './maps/prefixes.ts'
 import { loadProgram, programOf, readKernelObject, type MapSizes } from './program.ts'
 import { Sources } from './maps/sources.ts'
 import { TcPrograms, type TcDescriptors } from './hooks/tc-programs.ts'
@@ -41,6 +42,7 @@ export interface Running {
   readonly maps: KernelMaps
   readonly hooks: Hooks
   readonly peers: Peers
+  readonly prefixes: Prefixes
   readonly adopted: Adopted
   readonly events: Events
   readonly programs: TcDescriptors
@@ -95,7 +97,21 @@ export function openRunning(options: EbpfOptions): Running {
     },
   })
   const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-  return { object, gate, maps, hooks, peers, adopted, events, programs, cgroup, tc, links }
+  const prefixes = new Prefixes(maps)
+  return {
+    object,
+    gate,
+    maps,
+    hooks,
+    peers,
+    prefixes,
+    adopted,
+    events,
+    programs,
+    cgroup,
+    tc,
+    links,
+  }
 }
 
 /** Encodes the value of ng_config: an endpoint's share of the tables of connections (share.h). */

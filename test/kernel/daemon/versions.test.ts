@@ -131,6 +131,20 @@ describe('namegate of another version', { skip: canUseNamegate() ?? false }, () 
       assert.deepEqual([up.lost, up.passed], [0, 0])
       assert.deepEqual(await entryOf(`${ONE}/32`), before)
       assert.equal((await namegate.run('datapath', 'verify')).code, 0)
+      await ask('two.shop.test')
+      for (const command of [join(PREVIOUS, 'bin/namegate'), undefined]) {
+        const way = await streams([ONE, TWO], async () => {
+          await namegate.stop()
+          await namegate.start(command === undefined ? {} : { command })
+        })
+        const name = command === undefined ? 'up again' : 'down'
+        t.diagnostic(`${name}: ${way.lost} of ${way.sent} lost, ${way.passed} denied passed`)
+        assert.equal(way.passed, 0, name)
+        // Layout 3 begins without the addresses of layout 4, and writes them again from its state.
+        if (command === undefined) assert.equal(way.lost, 0, name)
+        assert.deepEqual(await entryOf(`${ONE}/32`), before, name)
+        assert.equal((await namegate.run('datapath', 'verify')).code, 0, name)
+      }
     },
   )
 })

@@ -16,10 +16,22 @@ import {
   readIntercepted,
   setIntercepted,
 } from '../../../src/datapath/ebpf/maps/exceptions.ts'
+import { KernelMap } from '../../../src/datapath/ebpf/maps/kernel-map.ts'
 import { detachAll, readPinnedMode, setPinnedMode } from '../../../src/datapath/ebpf/break-glass.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { frame, SYN, tcp, udp } from '../../support/packets.ts'
-import { commit, LEARNED, PEER_4, POD, POD_4, settle, type Sizes } from '../../contract/bench.ts'
+import {
+  batch,
+  commit,
+  LEARNED,
+  PEER_4,
+  POD,
+  POD_4,
+  policy,
+  settle,
+  WORLD_4,
+  type Sizes,
+} from '../../contract/bench.ts'
 import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
 
 const skip = ebpfMaker.unavailable ?? false
@@ -49,6 +61,7 @@ function timed(run: () => void): number {
   return performance.now() - started
 }
 
+const STRAY = '192.0.2.77'
 const BOUNDS = {
   isInUse: () => false,
   connectionsPerEndpoint: 9,
@@ -136,7 +149,7 @@ describe('ebpf pins', { skip }, () => {
         bench.datapath.stop({ leaveEnforcing: true })
         const { bpf, posix, pinPath } = bench
         const options = { bpf, posix, pinPath, ...BOUNDS }
-        const larger = new EbpfDatapath({ ...options, sizes: { ng_ipcache: 1000 } })
+        const larger = new EbpfDatapath({ ...options, sizes: { ng_hosts: 1000 } })
         larger.start()
         const failures = commit(larger, { prefixUpserts: rows })
         assert.deepEqual(
@@ -147,6 +160,35 @@ describe('ebpf pins', { skip }, () => {
       },
       { prefixes: 3 },
     ))
+
+  test('a whole address that layout 3 left in the trie is in force until it is removed', () =>
+    withBench((bench) => {
+      const { bpf, pinPath } = bench
+      settle(bench, [policy({ identity: LEARNED })])
+      const hello = frame({ source: POD_4, target: STRAY }, tcp({ from: 40000, to: 443 }, SYN))
+      const found = (): readonly string[] => {
+        const { prefixes } = bench.datapath.dump()
+        const all = Array.from({ length: prefixes.count }, (_, i) => i)
+        const lines = all.map((i) => `${prefixes.format(i)} ${prefixes.identity(i)}`)
+        return lines.filter((line) => line.startsWith(STRAY))
+      }
+      assert.equal(bench.judge(POD, 'from', hello), 'drop')
+      const stray = batch([[`${STRAY}/32`, LEARNED, WORLD_4]])
+      const fd = bpf.openPin(join(pinDirectory(pinPath), 'ng_ipcache'))
+      const trie = new KernelMap(bpf, 'ng_ipcache', fd)
+      assert.equal(trie.set(stray.keys, stray.values), 0)
+      bench.restart()
+      assert.equal(bench.judge(POD, 'from', hello), 'pass')
+      assert.deepEqual(found(), [`${STRAY}/32 ${LEARNED}`])
+      const other = batch([[`${STRAY}/32`, LEARNED + 1, WORLD_4]])
+      assert.deepEqual(commit(bench.datapath, { prefixUpserts: other }), [])
+      assert.equal(bench.judge(POD, 'from', hello), 'drop')
+      assert.deepEqual(found(), [`${STRAY}/32 ${LEARNED + 1}`])
+      assert.deepEqual(commit(bench.datapath, { prefixRemovals: other }), [])
+      assert.deepEqual(found(), [])
+      assert.equal(trie.get(stray.keys), undefined)
+      bpf.close(fd)
+    }))
 
   test('start refuses a pinned map of another shape, with a remedy', () =>
     withBench(({ bpf, posix, pinPath }) => {

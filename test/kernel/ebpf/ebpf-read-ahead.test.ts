@@ -52,16 +52,17 @@ describe('read ahead', { skip }, () => {
         assert.deepEqual(commit(datapath, { prefixUpserts: many(count) }), [])
         const ahead = ReadAhead.begin(bpf, pinPath)
         assert.ok(ahead !== undefined)
-        const read = ahead.take()
+        const { hosts: read, trie } = ahead.take()!
+        assert.equal(trie.count, 0)
         assert.deepEqual(entriesOf(read), entriesOf(datapath.dump().prefixes))
         // The batch accepts further entries.
-        read?.add(
+        read.add(
           { family: 4, octets: new Uint8Array(16), length: 0 },
           identity(LEARNED),
           identity(WORLD_4),
         )
-        assert.equal(read?.count, count + 1)
-        assert.equal(read?.format(count), '0.0.0.0/0')
+        assert.equal(read.count, count + 1)
+        assert.equal(read.format(count), '0.0.0.0/0')
       }))
   }
 
@@ -71,10 +72,7 @@ describe('read ahead', { skip }, () => {
       assert.equal(ReadAhead.begin(bpf, nowhere), undefined)
       mkdirSync(pinDirectory(nowhere), { recursive: true })
       datapath.stop({ leaveEnforcing: true })
-      renameSync(
-        join(pinDirectory(pinPath), 'ng_policy'),
-        join(pinDirectory(nowhere), 'ng_ipcache'),
-      )
+      renameSync(join(pinDirectory(pinPath), 'ng_policy'), join(pinDirectory(nowhere), 'ng_hosts'))
       assert.equal(ReadAhead.begin(bpf, nowhere), undefined)
     }))
 

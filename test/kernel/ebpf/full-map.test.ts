@@ -10,7 +10,7 @@ import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 import { Probe, startEcho } from '../../support/peers/traffic.ts'
 
 const skip = canUseNamegate() ?? false
-/** Prefixes that fit into the map: those of the node itself, and some names. */
+/** Addresses that fit into the map: those of the node itself, and some names. */
 const ROOM = 64
 const NAMES = 100
 const FIRST = '198.18.16.0'
@@ -24,7 +24,7 @@ spec:
   egress: [{ toFQDNs: [{ matchPattern: '*.fresh.test' }] }]
 `
 
-describe('a daemon whose map of prefixes is full', { skip, timeout: 120_000 }, () => {
+describe('a daemon whose map of addresses is full', { skip, timeout: 120_000 }, () => {
   let lab: PodLab
   let namegate: Namegate
   before(async () => {
@@ -37,7 +37,7 @@ describe('a daemon whose map of prefixes is full', { skip, timeout: 120_000 }, (
     })
     // Pinned maps keep their size.
     const bpf = loadBpf()
-    bpf.unload(loadProgram(bpf, loadPosix(), namegate.pinPath, { ng_ipcache: ROOM }).handle)
+    bpf.unload(loadProgram(bpf, loadPosix(), namegate.pinPath, { ng_hosts: ROOM }).handle)
     const zones = { fresh: { 'fresh.test': { first4: FIRST } } }
     await Promise.all([lab.startNameServer(zones), startEcho(lab.internet, PORT)])
     await namegate.start()

@@ -5,9 +5,17 @@
 import { join } from 'node:path'
 import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../entries.ts'
 import { PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE, PrefixBatch } from '../../prefix-batch.ts'
+import { Prefixes } from './prefixes.ts'
 import type { KernelMap, KernelMaps } from './kernel-map.ts'
 import { formatHookKey } from '../../hooks/find-hook.ts'
-import { decodeEndpoint, decodeHookKey, decodeMode, decodePolicy, encodeNumber } from './layout.ts'
+import {
+  decodeEndpoint,
+  decodeHookKey,
+  decodeMode,
+  decodePolicy,
+  encodeNumber,
+  type MapName,
+} from './layout.ts'
 import { Sources } from './sources.ts'
 import type { Bpf } from '../../../native/native.ts'
 import { pinDirectory } from './bpffs.ts'
@@ -19,9 +27,19 @@ const PASSES = 3
 
 type Slices<T> = Generator<undefined, T>
 
-/** `prefixes` are the prefixes that a thread read ahead. */
-export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump {
-  const reading = readParts(maps, false, prefixes)
+/** The entries of the two maps of prefixes. */
+export interface PrefixParts {
+  readonly hosts: PrefixBatch
+  readonly trie: PrefixBatch
+}
+
+/** `ahead` is what a thread read ahead. */
+export function readDump(
+  maps: KernelMaps,
+  prefixes = new Prefixes(maps),
+  ahead?: PrefixParts,
+): DatapathDump {
+  const reading = readParts(maps, prefixes, false, ahead)
   for (;;) {
     const step = reading.next()
     if (step.done === true) return step.value
@@ -29,16 +47,19 @@ export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump
 }
 
 /** Reads like `readDump`, with pauses. An entry that changes during the read can have its old or its new value. */
-export function readDumpInSlices(maps: KernelMaps): Slices<DatapathDump> {
-  return readParts(maps, true)
+export function readDumpInSlices(maps: KernelMaps, prefixes: Prefixes): Slices<DatapathDump> {
+  return readParts(maps, prefixes, true)
 }
 
 function* readParts(
   maps: KernelMaps,
+  both: Prefixes,
   isPaused: boolean,
-  known?: PrefixBatch,
+  ahead?: PrefixParts,
 ): Slices<DatapathDump> {
-  const prefixes = known ?? (yield* readPrefixes(maps.ng_ipcache, isPaused))
+  const trie = ahead?.trie ?? (yield* readPrefixes(both.trie, isPaused))
+  const hosts = ahead?.hosts ?? (yield* readPrefixes(both.hosts, isPaused))
+  const prefixes = both.merge(hosts, trie)
   const policies: PolicyEntry[] = []
   yield* eachEntry(maps.ng_policy, isPaused, (keys, key, values, value) => {
     policies.push(decodePolicy(keys, key, values, value))
@@ -100,7 +121,34 @@ function isAt(keys: Uint8Array, key: Uint8Array): boolean {
   return key.every((octet, i) => octet === keys[i])
 }
 
+/** Threads that read the two maps of prefixes. */
 export class ReadAhead {
+  readonly #hosts: ReadingMap
+  readonly #trie: ReadingMap
+
+  private constructor(hosts: ReadingMap, trie: ReadingMap) {
+    this.#hosts = hosts
+    this.#trie = trie
+  }
+
+  /** Returns undefined if a map does not exist. */
+  static begin(bpf: Bpf, pinPath: string): ReadAhead | undefined {
+    const hosts = ReadingMap.begin(bpf, pinPath, 'ng_hosts')
+    if (hosts === undefined) return undefined
+    const trie = ReadingMap.begin(bpf, pinPath, 'ng_ipcache')
+    if (trie !== undefined) return new ReadAhead(hosts, trie)
+    hosts.take()
+    return undefined
+  }
+
+  /** Waits for the threads and returns their entries. Call it exactly once. Returns undefined if a map could not be read. */
+  take(): PrefixParts | undefined {
+    const [hosts, trie] = [this.#hosts.take(), this.#trie.take()]
+    return hosts === undefined || trie === undefined ? undefined : { hosts, trie }
+  }
+}
+
+class ReadingMap {
   readonly #bpf: Bpf
   readonly #fd: number
   readonly #reading: object | number
@@ -111,18 +159,16 @@ export class ReadAhead {
     this.#reading = bpf.gather(fd, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE)
   }
 
-  /** Returns undefined if there is no such map. */
-  static begin(bpf: Bpf, pinPath: string): ReadAhead | undefined {
-    const fd = bpf.openPin(join(pinDirectory(pinPath), 'ng_ipcache'))
+  static begin(bpf: Bpf, pinPath: string, name: MapName): ReadingMap | undefined {
+    const fd = bpf.openPin(join(pinDirectory(pinPath), name))
     if (fd < 0) return undefined
     const [keySize, valueSize] = shapeOf(bpf, fd)
     if (keySize === PREFIX_KEY_SIZE && valueSize === PREFIX_VALUE_SIZE)
-      return new ReadAhead(bpf, fd)
+      return new ReadingMap(bpf, fd)
     bpf.close(fd)
     return undefined
   }
 
-  /** Waits for the thread and returns its entries. Call it exactly once. Returns undefined if the map could not be read. */
   take(): PrefixBatch | undefined {
     const read =
       typeof this.#reading === 'number' ? this.#reading : this.#bpf.gathered(this.#reading)

@@ -175,6 +175,7 @@ export function openMaps(bpf: Bpf, fds: Readonly<Record<string, number>>): Kerne
     ng_mode: open('ng_mode'),
     ng_config: open('ng_config'),
     ng_ipcache: open('ng_ipcache'),
+    ng_hosts: open('ng_hosts'),
     ng_endpoints: open('ng_endpoints'),
     ng_source: open('ng_source'),
     ng_policy: open('ng_policy'),

@@ -16,13 +16,14 @@ import type { Family, Prefix } from '../../../core/ip.ts'
 import type { ListenerEntry, Mode, PolicyEntry, PolicyKey, PolicyVerdict } from '../../entries.ts'
 import { PREFIX_KEY_HEAD_BITS, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE } from '../../prefix-batch.ts'
 
-export const LAYOUT_VERSION = 3
+export const LAYOUT_VERSION = 4
 
 /** Key and value sizes of every map, in octets. */
 export const MAP_SHAPES = {
   ng_mode: { key: 4, value: 4 },
   ng_config: { key: 4, value: 16 },
   ng_ipcache: { key: PREFIX_KEY_SIZE, value: PREFIX_VALUE_SIZE },
+  ng_hosts: { key: PREFIX_KEY_SIZE, value: PREFIX_VALUE_SIZE },
   ng_endpoints: { key: 16, value: 16 },
   ng_source: { key: PREFIX_KEY_SIZE, value: 4 },
   ng_policy: { key: 16, value: 8 },

@@ -9,9 +9,31 @@ import { layoutDirectory, linkDirectory, pinDirectory } from './bpffs.ts'
 
 /**
  * Older layouts from which this layout can continue, with the maps that are equal. Layout 2 had other events, and its one table
- * of new connections had no shares.
+ * of new connections had no shares. Layout 3 had no map of whole addresses: they were in ng_ipcache.
  */
 export const ALIKE: Readonly<Record<number, readonly string[]>> = {
+  3: [
+    'ng_mode',
+    'ng_config',
+    'ng_ipcache',
+    'ng_endpoints',
+    'ng_source',
+    'ng_policy',
+    'ng_conn',
+    'ng_conn_new',
+    'ng_flow_slot',
+    'ng_flow_turn',
+    'ng_conn_count',
+    'ng_listeners',
+    'ng_dns_source',
+    'ng_gate',
+    'ng_adopting',
+    'ng_adopted',
+    'ng_intercepted',
+    'ng_events',
+    'ng_stats',
+    'ng_rate',
+  ],
   2: [
     'ng_mode',
     'ng_ipcache',
@@ -33,23 +55,29 @@ export const ALIKE: Readonly<Record<number, readonly string[]>> = {
 const LINKS = 'links'
 
 /**
- * Pins in this layout's directory the equal maps of the newest older layout. Does nothing if this layout has been used before.
- * Call it before maps are made.
+ * Pins in this layout's directory the equal maps of the newest older layout. Call it before maps are made. If this layout has been used
+ * before, the equal maps are pinned already. If the older version has run since, maps that differ begin empty: their content is stale.
  */
 export function inheritLayout(pinPath: string, alike = ALIKE): void {
   const own = pinDirectory(pinPath)
-  if (namesIn(own).some((name) => name !== LINKS)) return
   const older = Object.keys(alike)
     .map(Number)
     .toSorted((a, b) => b - a)
     .find((layout) => existsSync(layoutDirectory(pinPath, layout)))
   if (older === undefined) return
   const from = layoutDirectory(pinPath, older)
-  for (const name of namesIn(from)) {
-    if (name === LINKS) continue
-    if (alike[older]?.includes(name) === true) linkSync(join(from, name), join(own, name))
-    else rmSync(join(from, name))
+  const isEqual = (name: string): boolean => alike[older]?.includes(name) === true
+  const equal = pinsIn(from).filter(isEqual)
+  // A change to this layout removes these pins, and the older version makes them again when it runs.
+  const differing = pinsIn(from).filter((name) => !isEqual(name))
+  const used = pinsIn(own)
+  if (used.length > 0 && differing.length === 0) return
+  for (const name of used) if (!isEqual(name)) rmSync(join(own, name))
+  for (const name of equal) {
+    if (!used.includes(name)) linkSync(join(from, name), join(own, name))
   }
+  for (const name of differing) rmSync(join(from, name))
+  if (used.length > 0) return
   for (const name of namesIn(join(from, LINKS))) {
     linkSync(join(from, LINKS, name), join(linkDirectory(pinPath), name))
   }
@@ -60,6 +88,11 @@ export function layoutsIn(pinPath: string): readonly string[] {
   return namesIn(pinPath)
     .filter((name) => /^v\d+$/.test(name))
     .map((name) => join(pinPath, name))
+}
+
+/** The names of the pinned maps and programs in a directory. */
+function pinsIn(folder: string): readonly string[] {
+  return namesIn(folder).filter((name) => name !== LINKS)
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -1,4 +1,5 @@
-// This file reads what the eBPF datapath reports: drops and audits from the ring buffer, and counters. On each CPU the programs
+// This file reads what the eBPF datapath reports: drops and audits (`struct event` in programs/layout.h) from the ring buffer, and
+// counters. On each CPU the programs
 // write a bounded number of records per second, and they never wait. One read takes at most `limit` records, so a flood of drops
 // cannot block the daemon.
 
@@ -10,6 +11,7 @@ import { encodeNumber, readLong, readNumber, STAT_NAMES } from './layout.ts'
 import type { DatapathCounters } from '../../abilities.ts'
 import type { KernelMaps } from './kernel-map.ts'
 
+/** The octets of a `struct event`. */
 const RECORD = 56
 const MAX_RECORDS = 1024
 const REASONS: readonly DropReason[] = ['policy', 'source', 'malformed', 'fragment']
@@ -71,7 +73,9 @@ export function readCounters(bpf: Bpf, maps: KernelMaps): DatapathCounters {
     counters[name] = sum
   })
   for (const map of Object.values(maps)) {
-    counters[`map_writes_${map.name.slice('ng_'.length)}`] = map.writes
+    const name = map.name === 'ng_hosts' ? 'ng_ipcache' : map.name
+    const counter = `map_writes_${name.slice('ng_'.length)}`
+    counters[counter] = (counters[counter] ?? 0) + map.writes
   }
   return counters
 }

@@ -80,6 +80,14 @@ static __always_inline int is_loopback(const struct packet *p)
 	return !(p->target[0] | p->target[1] | p->target[2]) && p->target[3] == bpf_htonl(1);
 }
 
+/* Finds the longest prefix of a whole address. */
+static __always_inline struct prefix_value *longest_prefix(struct prefix_key *key)
+{
+	struct prefix_value *value = bpf_map_lookup_elem(&ng_hosts, key);
+
+	return value ? value : bpf_map_lookup_elem(&ng_ipcache, key);
+}
+
 /* Finds the identity and the class of an address as the endpoint sees it. `address` has 4 words. */
 static __always_inline void identify(const struct endpoint_value *e, __u32 family, const __u32 *address,
 				     struct judgement *j)
@@ -90,11 +98,11 @@ static __always_inline void identify(const struct endpoint_value *e, __u32 famil
 	__builtin_memcpy(key.address, address, 16);
 	if (e->flags & ENDPOINT_SCOPED) {
 		key.scope = bpf_htonl(e->id);
-		value = bpf_map_lookup_elem(&ng_ipcache, &key);
+		value = longest_prefix(&key);
 		key.scope = 0;
 	}
 	if (!value)
-		value = bpf_map_lookup_elem(&ng_ipcache, &key);
+		value = longest_prefix(&key);
 	if (value) {
 		j->identity = value->identity;
 		j->class = value->class;

@@ -1,4 +1,5 @@
-/* This file has the keys, values and numbers that the kernel programs share with layout.ts. Maps outlive the process. So a change
+/* This file has the keys, values and numbers that the kernel programs share with ../maps/layout.ts, and the event that
+ * ../maps/reports.ts reads. Maps outlive the process. So a change
  * here needs a new pin directory (LAYOUT_VERSION in layout.ts), and must never change existing maps. Numbers are in host order
  * unless a field says network order. Fields in which prefixes must match use network order. */
 #ifndef NAMEGATE_LAYOUT_H
@@ -66,7 +67,7 @@ struct config_value {
 
 struct prefix_key {
 	__u32 bits;
-	__be32 scope; /* ng_ipcache: 0 is the node. ng_source: the endpoint's id. */
+	__be32 scope; /* ng_hosts, ng_ipcache: 0 is the node. ng_source: the endpoint's id. */
 	__be32 family;
 	__u32 address[4];
 };

@@ -31,6 +31,15 @@ struct {
 	__type(value, struct prefix_value);
 } ng_ipcache SEC(".maps");
 
+/* Whole addresses. Writing a hash costs a third of writing a trie. The prefixes are in ng_ipcache. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2097152);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix_key);
+	__type(value, struct prefix_value);
+} ng_hosts SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);

@@ -47,6 +47,20 @@ test('inheritLayout pins equal maps and links in both layouts, and leaves no sta
   })
 })
 
+test('inheritLayout begins with empty maps where they differ, if the older version has run since', () => {
+  withPins((path) => {
+    const own = join(path, `v${LAYOUT_VERSION}`)
+    inheritLayout(path, { [OLDER]: ['ng_mode'] })
+    writeFileSync(join(own, 'ng_conn'), '')
+    inheritLayout(path, { [OLDER]: ['ng_mode'] })
+    assert.deepEqual(list(path, LAYOUT_VERSION), ['links', 'ng_conn', 'ng_mode'])
+    writeFileSync(join(path, `v${OLDER}`, 'ng_conn'), '')
+    inheritLayout(path, { [OLDER]: ['ng_mode'] })
+    assert.deepEqual(list(path, LAYOUT_VERSION), ['links', 'ng_mode'])
+    assert.deepEqual(list(path, OLDER), ['links', 'ng_mode'])
+  })
+})
+
 test('inheritLayout changes nothing if this layout existed before, or the older one is unknown', () => {
   withPins((path) => {
     inheritLayout(path, { [OLDER - 1]: ['ng_mode'] })
