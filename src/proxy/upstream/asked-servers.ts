@@ -63,6 +63,13 @@ export class AskedServers {
     return this.#last
   }
 
+  /** Returns what happens to a query to this address and port: as `kind`, and for an untrusted server, whether it passes. */
+  trustIn({ family, octets }: Prefix, port: number): 'pool' | 'trusted' | 'passed' | 'refused' {
+    const server = this.#judge(octets, family, port)
+    if (server.kind !== 'untrusted') return server.kind
+    return this.isRefused(server) ? 'refused' : 'passed'
+  }
+
   /** Returns true if queries to the server are refused, even if policy allows them. */
   isRefused(server: AskedServer): boolean {
     return server.kind === 'untrusted' && this.#options.untrusted === 'refuse'

@@ -160,16 +160,28 @@ export class Attempts {
     if (waits.begin(slot, waits.at(slot, attempts), tcp[server]?.pick(), now)) this.#repeating++
   }
 
+  /**
+   * Handles guesses at the ids of a UDP socket [A1]: its queries accept no answer from it any more. They are repeated over TCP. A query
+   * that was repeated before, and waits nowhere else, makes its next attempt, which has another port.
+   */
+  mistrust(socket: UpstreamSocket): void {
+    const { waits, clock } = this.#options
+    const now = clock.now()
+    const doubted = waits.listOf(socket.number)
+    for (const wait of doubted) this.#endWait(wait, true)
+    for (const wait of doubted) {
+      const slot = waits.slotOf(wait)
+      if (this.#repeated[slot] === 0) this.#repeat(slot, socket.server, now)
+      if (!waits.isWaiting(slot)) this.#next(slot, now)
+    }
+  }
+
   /** Handles the failure of a socket: queries that wait on the socket make their next attempt. */
   fault(socket: UpstreamSocket): void {
     const { waits, clock, attempts } = this.#options
     const now = clock.now()
     this.#failedAt(socket.server, socket.overTcp, now)
-    // The waits are listed first, because the next attempts can use the same socket again.
-    const failed: number[] = []
-    for (let wait = waits.newestOf(socket.number); wait >= 0; wait = waits.olderThan(wait)) {
-      failed.push(wait)
-    }
+    const failed = waits.listOf(socket.number)
     for (const wait of failed) this.#endWait(wait, false)
     for (const wait of failed) {
       const slot = waits.slotOf(wait)
@@ -179,7 +191,7 @@ export class Attempts {
       }
       // If an older attempt or the repetition has failed, the newest attempt continues to wait.
       const newest = wait === waits.at(slot, this.#made[slot]! - 1)
-      if (this.#deadlines.has(slot) && (newest || !this.#waitsAnywhere(slot))) this.#next(slot, now)
+      if (this.#deadlines.has(slot) && (newest || !waits.isWaiting(slot))) this.#next(slot, now)
     }
   }
 
@@ -206,7 +218,7 @@ export class Attempts {
       this.#failedAt(server, links === tcp, now)
     }
     this.#attemptTimes.remove(slot)
-    if (this.#waitsAnywhere(slot)) return
+    if (waits.isWaiting(slot)) return
     this.end(slot)
     onFailed(slot, FAILED_SOCKET)
   }
@@ -245,12 +257,6 @@ export class Attempts {
   #failedLast(slot: number, now: number): void {
     const overTcp = this.#options.inFlight.transports[slot] === OVER_TCP
     this.#failedAt(this.#lastServers[slot]!, overTcp, now)
-  }
-
-  #waitsAnywhere(slot: number): boolean {
-    const { waits } = this.#options
-    for (let k = 0; k < waits.width; k++) if (waits.isActive(waits.at(slot, k))) return true
-    return false
   }
 
   #tick(): void {

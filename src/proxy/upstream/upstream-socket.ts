@@ -22,6 +22,8 @@ export interface UpstreamSocket {
   readonly retired: boolean
   /** Sends a query with `id` as the first two octets. Returns false on failure. */
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean
+  /** Counts a message that can be an attacker's guess. Returns true at the guess from which on the socket's queries need another way. */
+  guessed(): boolean
   /** Called when the last query that waited on the socket has ended. */
   drained(): void
   close(): void

@@ -116,6 +116,11 @@ class TcpSocket implements UpstreamSocket, StreamOwner {
     this.#stream = streams.connect(address, this)
   }
 
+  /** An attacker who can write into the connection needs no guess. */
+  guessed(): boolean {
+    return false
+  }
+
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean {
     if (this.#stream.unsent > UNSENT_MAX_OCTETS) {
       this.#owner.counters.sendsDropped++

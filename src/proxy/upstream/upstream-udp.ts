@@ -1,7 +1,8 @@
 // UpstreamUdp has several UDP sockets to one server. Each is bound to a random port and connected, so the kernel drops packets from
 // other addresses or ports, and reports "port unreachable" (RFC 5452 9.2; docs/spec/correctness A1-A3, P10). Each query uses a random
 // socket. Queries that are sent together use the same socket, and an attacker must still guess a port and an id for each. A socket
-// is renewed after 10,000 queries or 60 s. The old socket stays open until its queries have ended.
+// is renewed after 10,000 queries or 60 s, and after 16 guesses: messages with an unknown id, or with the id of another question. An
+// attacker who found its port must find the next one too. The old socket stays open until its queries have ended.
 
 import { MessageView } from '../../dns/message-view.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -17,6 +18,11 @@ export const UDP_SOCKETS_PER_SERVER = 32
 export const RENEW_QUERIES = 10_000
 /** After this time in milliseconds a socket takes no new query. */
 export const RENEW_MS = 60_000
+/**
+ * After this number of guesses a socket takes no new query, and the queries that wait on it are asked in another way. A network that
+ * repeats some packets renews few sockets.
+ */
+const GUESSES_MAX = 16
 /** The lowest port that needs no privilege. Sockets use 1024..65535. */
 const PORT_MIN = 1024
 const PORT_COUNT = 65536 - PORT_MIN
@@ -135,12 +141,12 @@ export class UpstreamUdp {
   }
 
   #isSpent(socket: UdpSocket): boolean {
-    return socket.retired || socket.queries >= this.#renewQueries
+    return socket.retired || socket.queries >= this.#renewQueries || socket.guesses >= GUESSES_MAX
   }
 
   #isWorn(socket: UdpSocket): boolean {
     const age = this.options.clock.now() - socket.openedAt
-    return socket.queries >= this.#renewQueries || age >= this.#renewMs
+    return this.#isSpent(socket) || age >= this.#renewMs
   }
 
   #retire(place: number, socket: UdpSocket): void {
@@ -179,6 +185,8 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
   readonly openedAt: number
   /** The number of queries that were sent on the socket. */
   queries = 0
+  /** The number of messages that can be an attacker's guesses. */
+  guesses = 0
   retired = false
   readonly #owner: UpstreamUdp
   readonly #message = new MessageView()
@@ -212,6 +220,10 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
 
   received(source: Uint8Array, offset: number, length: number): void {
     this.#owner.options.events.onMessage(this, this.#message.set(source, offset, length))
+  }
+
+  guessed(): boolean {
+    return ++this.guesses === GUESSES_MAX
   }
 
   fault(code: string): void {

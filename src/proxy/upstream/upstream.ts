@@ -1,8 +1,8 @@
 // Upstream forwards queries to servers, and delivers their answers in batches. A query over TCP is forwarded over TCP (RFC 5625
 // 4.4.1). A message is an answer only if its socket, id and question match (docs/spec/semantics 4); the socket is connected, so the
 // kernel checks the addresses. Any other message is dropped and counted, and the wait continues. If such a message has the id or the
-// question of a query that waits on this UDP socket, Upstream repeats that query once over TCP. A message after the end of its query is
-// dropped (docs/spec/correctness F1, A4, A5, A14).
+// question of a query that waits on this UDP socket, Upstream repeats that query once over TCP. After 16 such messages, Upstream
+// accepts no answer from the socket. A message after the end of its query is dropped (docs/spec/correctness F1, A1, A4, A5, A14).
 // Upstream consists of InFlightTable, Coalescing, Waits, Attempts, ServerPool and ServerLinks. It allocates nothing per query.
 
 import type { Clock } from '../../core/clock.ts'
@@ -244,19 +244,9 @@ export class Upstream {
   #receive(socket: UpstreamSocket, message: MessageView): void {
     const { octets, offset } = message
     const wait = message.length < 2 ? -1 : this.waits.find(socket.number, u16(octets, offset))
-    if (wait < 0) {
-      if (this.#isLate(socket, message)) this.counters.late++
-      else this.counters.unexpected++
-      // Even a message with the id of a late answer can be a guess, so `repeatGuessed` gets late and unexpected messages.
-      if (!socket.overTcp) this.waits.repeatGuessed(socket.number, message, this.#repeat)
-      return
-    }
     const slot = this.waits.slotOf(wait)
-    if (!this.#view.accept(this.inFlight, slot, message)) {
-      this.counters.mismatched++
-      this.attempts.repeatOverTcp(wait)
-      return
-    }
+    const isAnswer = wait >= 0 && this.#view.accept(this.inFlight, slot, message)
+    if (!isAnswer) return this.#drop(socket, message, wait)
     this.attempts.answered(wait, socket.server, isServfail(octets, offset))
     this.counters.answers++
     const chosen = this.attempts.onlyOf(slot)
@@ -270,11 +260,21 @@ export class Upstream {
     this.links.end(chosen)
   }
 
+  /** Handles a message that is no answer. `wait`: the wait with its id, or -1. */
+  #drop(socket: UpstreamSocket, message: MessageView, wait: number): void {
+    if (wait < 0 && this.#isLate(socket, message)) return
+    this.counters[wait < 0 ? 'unexpected' : 'mismatched']++
+    if (wait >= 0) this.attempts.repeatOverTcp(wait)
+    else if (!socket.overTcp) this.waits.repeatGuessed(socket.number, message, this.#repeat)
+    if (socket.guessed()) this.attempts.mistrust(socket)
+  }
+
   /** Returns true if the message answers a probe, or a query that has ended. The pool then notes that the server works. */
   #isLate(socket: UpstreamSocket, { octets, offset, length }: MessageView): boolean {
     if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
     const sentAt = this.waits.takeLate(socket.number, u16(octets, offset))
     if (sentAt < 0) return false
+    this.counters.late++
     this.attempts.answeredLate(socket, isServfail(octets, offset), sentAt)
     return true
   }

@@ -20,7 +20,7 @@ const MIX = 0x9e3779b1
 /** How many random ids are tried. If half of the ids of a socket are in use, 1 query in 2^32 fails. */
 const ID_TRIES = 32
 /** The number of waits of a socket that are compared with a guess, newest first. */
-const GUESSES_MAX = 256
+const COMPARED_MAX = 256
 
 export interface WaitsParts {
   readonly clock: Clock
@@ -99,6 +99,12 @@ export class Waits {
     return this.#active[wait] === 1
   }
 
+  /** Returns true if a slot has an active wait. */
+  isWaiting(slot: number): boolean {
+    for (let k = 0; k < this.width; k++) if (this.isActive(this.at(slot, k))) return true
+    return false
+  }
+
   /** Returns the socket of a wait. */
   socketOf(wait: number): UpstreamSocket | undefined {
     return this.#numbers.get(this.#sockets[wait]!)
@@ -113,14 +119,14 @@ export class Waits {
     return wait
   }
 
-  /** Returns the newest wait on a socket, or -1. */
-  newestOf(socket: number): number {
-    return this.#bySocket.first(socket)
-  }
-
-  /** Returns the wait on the same socket that began before `wait`, or -1. */
-  olderThan(wait: number): number {
-    return this.#bySocket.after(wait)
+  /** Returns the waits on a socket, newest first. The list stays as it is when waits begin and end. */
+  listOf(socket: number): readonly number[] {
+    const list: number[] = []
+    for (let wait = this.#bySocket.first(socket); wait !== NO_ROW;) {
+      list.push(wait)
+      wait = this.#bySocket.after(wait)
+    }
+    return list
   }
 
   /** Returns the number of waits on a socket. */
@@ -192,7 +198,7 @@ export class Waits {
 
   /**
    * Handles a reply with an unknown id. If it has the question of a wait on its socket, it can be an attacker's guess [A4]. Calls
-   * `repeat` with each such wait, until a call returns true. Only the newest GUESSES_MAX waits of the socket are checked, and their
+   * `repeat` with each such wait, until a call returns true. Only the newest COMPARED_MAX waits of the socket are checked, and their
    * hashes are compared first. So a message of a flood costs one parse and a short loop.
    */
   repeatGuessed(socket: number, message: MessageView, repeat: (wait: number) => boolean): void {
@@ -203,8 +209,8 @@ export class Waits {
     if (behind < 0 || behind + 4 > end) return
     const nameHash = hashOctets(this.#name, 0, nameLength(this.#name))
     const hash = hashQuestion(nameHash, u16(octets, behind), u16(octets, behind + 2))
-    let wait = this.newestOf(socket)
-    for (let i = 0; i < GUESSES_MAX && wait !== NO_ROW; i++, wait = this.olderThan(wait)) {
+    let wait = this.#bySocket.first(socket)
+    for (let i = 0; i < COMPARED_MAX && wait !== NO_ROW; i++, wait = this.#bySocket.after(wait)) {
       const slot = this.slotOf(wait)
       if (this.#inFlight.questionHashes[slot] !== hash) continue
       this.#view.read(this.#inFlight, slot)

@@ -15,7 +15,7 @@ export type AgentCommand =
       readonly port: number
       readonly hex: string
     }
-  /** The same datagram with every id from 0, `step` apart, except one. */
+  /** The same datagram with every id, `step` apart. The id `last` comes last. */
   | {
       readonly op: 'flood'
       readonly n: number
@@ -23,7 +23,7 @@ export type AgentCommand =
       readonly port: number
       readonly hex: string
       readonly step: number
-      readonly but: number
+      readonly last: number
     }
   | { readonly op: 'listen'; readonly n: number; readonly address: string; readonly port: number }
   | {
@@ -95,17 +95,17 @@ function openUdp(n: number, address: string, port: number): void {
   socket.bind(port, address, () => printEvent({ on: 'ready', n, port: socket.address().port }))
 }
 
-function flood({ n, to, port, hex, step, but }: Extract<AgentCommand, { op: 'flood' }>): void {
+function flood({ n, to, port, hex, step, last }: Extract<AgentCommand, { op: 'flood' }>): void {
   const template = Buffer.from(hex, 'hex')
-  let id = 0
+  let distance = step
   const turn = (): void => {
-    for (let i = 0; i < FLOOD_TURN && id < 65_536; i++, id += step) {
-      if (id === but) continue
+    for (let i = 0; i < FLOOD_TURN && distance <= 65_536; i++, distance += step) {
+      const id = (last + distance) & 0xffff
       const octets = Buffer.from(template)
       octets.writeUInt16BE(id, 0)
       udp.get(n)?.send(octets, port, to)
     }
-    if (id < 65_536) setImmediate(turn)
+    if (distance <= 65_536) setImmediate(turn)
     else printEvent({ on: 'flooded', n })
   }
   turn()

@@ -100,14 +100,14 @@ export class ScriptedUpstream {
     this.#agent.do({ op: 'send', n, to: this.#place.proxy, port, hex })
   }
 
-  /** Sends the message with all ids `step` apart except its own. Resolves after the last one. */
+  /** Sends the message with all ids `step` apart, its own id last. Resolves after the last one. */
   async flood(octets: Uint8Array, port: number, forged: Forged, step: number): Promise<void> {
     const message = Buffer.from(octets)
     const n = this.#sockets[forged]
     const before = this.#floods.items.filter((each) => each === n).length
     const hex = message.toString('hex')
-    const but = forged === 'none' ? message.readUInt16BE(0) : -1
-    this.#agent.do({ op: 'flood', n, to: this.#place.proxy, port, hex, step, but })
+    const last = message.readUInt16BE(0)
+    this.#agent.do({ op: 'flood', n, to: this.#place.proxy, port, hex, step, last })
     const isDone = (all: readonly number[]) => all.filter((each) => each === n).length > before
     await this.#floods.until(isDone, 'its end', 60_000)
   }

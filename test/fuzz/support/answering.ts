@@ -1,12 +1,19 @@
 // The server's side: looks at every query that the daemon forwards, and answers it, mostly with spoiled messages, until it has sent a message
-// that the daemon must accept. After a mismatch over UDP the server often waits for the query to come again over TCP. It sends no second
-// acceptable message on another socket, so it always knows which one counts.
+// that the daemon must accept. After a mismatch over UDP the server often waits for the query to come again over TCP. On another socket it
+// sends only the same message again, so it always knows which one counts.
 
 import { readQuery, type ReadQuery } from '../../support/models/query-oracle.ts'
 import { mutateOctets } from '../../support/models/mutate.ts'
 import { Random } from '../../support/models/random.ts'
 import { changeField, mkAnswer, mkStray } from './cases.ts'
-import { idOf, transportOf, type Channel, type Ledger, type Pending } from './ledger.ts'
+import {
+  idOf,
+  transportOf,
+  type Accepted,
+  type Channel,
+  type Ledger,
+  type Pending,
+} from './ledger.ts'
 import type { Server53 } from './sockets.ts'
 import type { Tally } from './tally.ts'
 
@@ -66,7 +73,8 @@ export class Answering {
 
   #answer(pending: Pending, channel: Channel, id: number): void {
     const { random, read } = pending
-    if (pending.silent || pending.accepted !== undefined) return
+    if (pending.silent) return
+    if (pending.accepted !== undefined) return this.#again(pending.accepted, pending, channel, id)
     if (random.oneIn(12)) this.#stray(channel, mkStray(random, read, id))
     const first = !channel.overTcp && pending.waits.length === 1
     while (pending.accepted === undefined) {
@@ -77,6 +85,15 @@ export class Answering {
     while (random.oneIn(8)) this.#stray(channel, mkStray(random, read, id))
     if (random.oneIn(40)) this.#strayFromElsewhere(pending, channel, id)
     if (channel.overTcp && random.oneIn(HANG_UP_EVERY)) this.#hangUp()
+  }
+
+  /** The daemon drops a good answer from a port at which it counted many guesses, and asks again. It gets the same answer. */
+  #again(accepted: Accepted, pending: Pending, channel: Channel, id: number): void {
+    if (channel.overTcp) pending.accepted = { ...accepted, again: true }
+    const same = Uint8Array.from(accepted.octets)
+    same.set([id >> 8, id & 0xff])
+    this.#to.onSend(`the same answer over ${transportOf(channel)}`, same)
+    channel.send(same)
   }
 
   #sendOne(pending: Pending, channel: Channel, id: number): void {

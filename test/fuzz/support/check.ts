@@ -90,7 +90,9 @@ export class Check {
     const all = taughtBy(accepted.octets, read, this.#nothing)?.size ?? 0
     if (all > taught.size) this.#tally.guarded++
     if (accepted.mutated && taught.size > 0) this.#tally.passed.taught++
-    const short = !client.overTcp && accepted.octets.length > udpLimit(read, accepted.overTcp)
+    const isShorter = reply.length < accepted.octets.length
+    const overTcp = accepted.overTcp || (accepted.again === true && isShorter)
+    const short = !client.overTcp && accepted.octets.length > udpLimit(read, overTcp)
     this.#tally.count(short ? 'passed, cut to TC=1 for a UDP client' : 'passed byte for byte')
     return (
       (short ? cutFault(pending, reply, accepted) : passFault(pending, reply, accepted)) ??

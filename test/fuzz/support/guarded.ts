@@ -2,7 +2,6 @@
 // Finds IPv4 addresses inside IPv6 ones by the forms of RFC 6052 2.2, RFC 3056, RFC 4380 4 and RFC 2765 2.1.
 
 import { BlockList } from 'node:net'
-import { networkInterfaces } from 'node:os'
 
 /** `dns.protected-prefixes` of the run. */
 export const PROTECTED = ['10.66.0.0/16', '2001:db8:66::/48'] as const
@@ -23,17 +22,16 @@ const SIX: readonly (readonly [string, number])[] = [
   ['2001:db8:66::', 48],
 ]
 
+/** The node's own addresses. They do not depend on the machine, so a seed means the same everywhere. */
+export const NODE: readonly string[] = ['127.0.0.1', '::1', '192.0.2.2', '2001:db8::2']
+
 export class Guarded {
   readonly #list = new BlockList()
 
   constructor() {
     for (const [network, length] of FOUR) this.#list.addSubnet(network, length, 'ipv4')
     for (const [network, length] of SIX) this.#list.addSubnet(network, length, 'ipv6')
-    for (const addresses of Object.values(networkInterfaces())) {
-      for (const { address, family } of addresses ?? []) {
-        this.#list.addAddress(address, family === 'IPv4' ? 'ipv4' : 'ipv6')
-      }
-    }
+    for (const each of NODE) this.#list.addAddress(each, each.includes(':') ? 'ipv6' : 'ipv4')
   }
 
   /** `address` in RFC 5952 form, IPv4-mapped IPv6 as IPv4. */

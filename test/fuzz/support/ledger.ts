@@ -27,6 +27,8 @@ export interface Accepted {
   readonly octets: Uint8Array
   readonly overTcp: boolean
   readonly mutated: boolean
+  /** True if the server also sent it over TCP. */
+  readonly again?: boolean
 }
 
 /** A query that must get a reply. */

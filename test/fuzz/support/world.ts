@@ -4,11 +4,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseAddress } from '../../../src/core/ip.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
 import { openDatapath } from '../../../src/daemon/open-datapath.ts'
 import { SILENT } from '../../../src/telemetry/silent.ts'
-import { PROTECTED } from './guarded.ts'
+import { NODE, PROTECTED } from './guarded.ts'
 
 /** `open` can ask everything, `walled` only the names of its DNS rules. `nobody` is no endpoint. */
 export type Who = 'open' | 'walled' | 'nobody'
@@ -102,7 +103,8 @@ export async function startWorld(upstreamPort: number): Promise<World> {
   writeFileSync(join(folder, 'endpoints.yaml'), ENDPOINTS)
   const config = parseConfig(configText(folder, upstreamPort), 'fuzz')
   const datapath = openDatapath(config)
-  const daemon = new Daemon({ config, log: SILENT, datapath })
+  const nodeAddresses = NODE.flatMap((each) => parseAddress(each) ?? [])
+  const daemon = new Daemon({ config, log: SILENT, datapath, nodeAddresses })
   const stop = (): void => {
     daemon.stop()
     rmSync(folder, { recursive: true })

@@ -15,13 +15,17 @@ const UNKNOWN = ['test/proxy/pipeline/unknown-clients.test.ts', 'test/scenarios/
 
 export const PROXY: readonly Mutation[] = [
   ...inFile('src/proxy/upstream/upstream.ts', REPLIES, [
-    ['if (!this.#view.accept(this.inFlight, slot, message)) {', 'if (message.length < 12) {'],
-    ['      this.attempts.repeatOverTcp(wait)\n      return', '      return'],
+    [
+      'wait >= 0 && this.#view.accept(this.inFlight, slot, message)',
+      'wait >= 0 && message.length >= 12',
+    ],
+    ['if (wait >= 0) this.attempts.repeatOverTcp(wait)', 'if (wait >= 0) return'],
+    ['    if (socket.guessed()) this.attempts.mistrust(socket)\n', ''],
     [
       'if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false',
       'if (length < HEADER_OCTETS) return false',
     ],
-    ['      if (!socket.overTcp) this', '      if (socket.overTcp) this'],
+    ['else if (!socket.overTcp) this', 'else if (socket.overTcp) this'],
   ]),
 
   ...inFile(
@@ -34,6 +38,13 @@ export const PROXY: readonly Mutation[] = [
       ],
     ],
   ),
+  ...inFile('src/proxy/upstream/attempts.ts', REPLIES, [
+    ['    for (const wait of doubted) this.#endWait(wait, true)\n', ''],
+    [
+      '      if (!waits.isWaiting(slot)) this.#next(slot, now)\n    }\n  }\n\n  /** Handles the failure',
+      '    }\n  }\n\n  /** Handles the failure',
+    ],
+  ]),
   ...inFile('src/proxy/upstream/waits.ts', REPLIES, [
     [
       'if (this.#inFlight.questionHashes[slot] !== hash) continue',

@@ -5,6 +5,7 @@ import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
+import { addressesOf } from '../../support/transport.ts'
 import { answering, answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream.ts'
 
 testSockets(
@@ -86,6 +87,87 @@ function serialCorrelation(values: readonly number[]): number {
   }
   return product / square
 }
+
+testSockets('Upstream accepts no answer at a port whose ids are guessed (A1)', async (net) => {
+  const overUdp: SeenQuery[] = []
+  const server = await net.serve((query) => {
+    if (query.transport === 'udp') overUdp.push(query)
+  })
+  const forwarder = await net.forward([server])
+  const client = await net.udpClient(forwarder)
+  client.send(queryFor('bank.test', { id: 1 }))
+  await until('the query', () => overUdp.length === 1)
+  const [query] = overUdp
+  assert.ok(query)
+  // The attacker knows the port, and finds the id with its last guess.
+  const forged = Buffer.from(answerTo(query, { addresses: ['192.0.2.66'] }))
+  for (let distance = 20; distance >= 0; distance--) {
+    forged.writeUInt16BE((query.id + distance) & 0xffff, 0)
+    query.send(Buffer.from(forged))
+  }
+  const isRepeated = () => server.queries.some(({ transport }) => transport === 'tcp')
+  await until('the repetition over TCP', isRepeated)
+  const { counters } = forwarder.upstream
+  await until('the guesses', () => counters.unexpected + counters.late === 21)
+  assert.equal(client.received.length, 0)
+  const repeated = server.queries.find(({ transport }) => transport === 'tcp')
+  repeated?.send(answerTo(repeated, { addresses: ['192.0.2.1'] }))
+  await client.atLeast(1)
+  assert.deepEqual(addressesOf(client.received[0]), ['192.0.2.1'])
+  assert.equal(forwarder.upstream.inFlight.count, 0)
+})
+
+testSockets('Upstream without TCP asks at once from a new port after guesses (A1)', async (net) => {
+  const ports: number[] = []
+  const server = await net.serve((query) => {
+    if (query.transport === 'tcp') return query.hangUp()
+    ports.push(query.port)
+    if (ports.length === 3) return query.send(answerTo(query))
+    for (let i = 1; i < 20; i++) query.send(answerTo(query, { id: query.id ^ i, name: 'x.test' }))
+  })
+  // Time stands still, so no attempt follows because an answer is overdue.
+  const clock = socketClock(new FakeClock())
+  const forwarder = await net.forward([server], { clock, udp: { sockets: 1 } })
+  const client = await net.udpClient(forwarder)
+  const [answer] = await client.ask(queryFor('bank.test', { id: 1 }))
+  assert.deepEqual(addressesOf(answer), ['192.0.2.1'])
+  assert.equal(new Set(ports).size, 3)
+})
+
+testSockets('Upstream asks from a new port after guesses at an id of a port (A1)', async (net) => {
+  const server = await net.serve()
+  const forwarder = await net.forward([server], { udp: { sockets: 1 } })
+  const client = await net.udpClient(forwarder)
+  const held: SeenQuery[] = []
+  server.behaviour = (query) => {
+    if (query.transport === 'udp') held.push(query)
+    else query.send(answerTo(query))
+  }
+  const asks = async (id: number): Promise<SeenQuery> => {
+    client.send(queryFor(`n${id}.test`, { id }))
+    await until('the query', () => held.length === id)
+    return held[id - 1]!
+  }
+  const guess = (query: SeenQuery, id: number): void => {
+    const octets = Buffer.from(answerTo(query))
+    octets.writeUInt16BE(id, 0)
+    query.send(octets)
+  }
+  const first = await asks(1)
+  const second = await asks(2)
+  assert.equal(second.port, first.port)
+  const wrong = Array.from({ length: 18 }, (_, k) => k).filter(
+    (id) => id !== first.id && id !== second.id,
+  )
+  for (const id of wrong) guess(second, id)
+  const { counters } = forwarder.upstream
+  await until('the guesses', () => counters.unexpected === wrong.length)
+  const third = await asks(3)
+  assert.notEqual(third.port, first.port)
+  for (const query of held) query.send(answerTo(query))
+  await client.atLeast(3)
+  assert.equal(forwarder.upstream.udp[0]?.counters.open, 1, 'the old port closes')
+})
 
 testSockets(
   'Upstream renews a socket after its queries and after its age, and old ones drain (A2)',
