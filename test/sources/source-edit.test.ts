@@ -84,7 +84,7 @@ test('ConfigSources.edit changes nothing if any part is wrong', async () => {
       ],
       [
         policies({ x: 'a: [' }),
-        'policy x:1:5: Flow sequence in block collection must be sufficiently indented and end with a ]',
+        'policy x:1:5: found no ] at the end of a list that begins with [, or a line of it without indentation',
         'a text has lines',
       ],
       [

@@ -29,7 +29,7 @@ interface FileSighting {
 /**
  * One look at all files. The constructor finds the files, and `step` looks at each. Links are followed, so a swapped link is a change.
  * Something else can take the path of a known file, such as a folder or a link without a target. Then the scan still has the file, and
- * reading it is a fault.
+ * reading it is a fault. A new link without a target is such a file, too.
  */
 export class FileScan {
   readonly files = new Map<string, FileSighting>()
@@ -49,9 +49,11 @@ export class FileScan {
     const all = paths.map((placed) => ({ placed, ...findPolicyFiles(placed.path) }))
     const found = new Set(all.flatMap(({ files }) => files))
     const isOurs = (file: string): boolean => paths.some(({ path }) => mayHold(path, file))
-    const replaced = new Set(
-      [...known].filter((path) => !found.has(path) && isOurs(path) && isEntry(path)),
-    )
+    const before = [...known]
+    const replaced = new Set([
+      ...before.filter((path) => !found.has(path) && isOurs(path) && isEntry(path)),
+      ...all.flatMap(({ unread }) => unread.filter((path) => isFileLink(path, before))),
+    ])
     this.#unreadable = all.flatMap(({ unread }) => unread.filter((path) => !replaced.has(path)))
     this.#found = [...found, ...replaced]
     this.missing = all
@@ -208,6 +210,12 @@ export class SettledFiles {
 /** True if a file can come from a configured path: if the file is that path, or a policy file somewhere below that path. */
 function mayHold(path: string, file: string): boolean {
   return file === path || (file.startsWith(`${path}${sep}`) && isPolicyFile(file))
+}
+
+/** True for a link with the name of a policy file. A link with known files below it is a folder that cannot be read now. */
+function isFileLink(path: string, known: readonly string[]): boolean {
+  if (!isPolicyFile(path) || known.some((file) => file.startsWith(`${path}${sep}`))) return false
+  return statOf(() => lstatSync(path))?.isSymbolicLink() === true
 }
 
 /** True if anything has this path, also a link without a target. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, test } from 'node:test'
@@ -124,6 +124,53 @@ test('SourceFiles keeps the last good version of a broken file, reports the faul
   assert.equal(settle(), true)
   assert.deepEqual(inForce(), ['a one.test', 'b mended.test', 'c one.test'])
   assert.deepEqual(files.faults, [])
+})
+
+test('SourceFiles reports a new link without a target as a fault of its path, until it has one', () => {
+  for (const [target, reason] of [
+    ['new.yaml', /cannot read: ELOOP/],
+    ['nowhere', /cannot read: ENOENT/],
+  ] as const) {
+    const path = join(folder, 'new.yaml')
+    symlinkSync(target, path)
+    settle()
+    assert.deepEqual(
+      files.faults.map(({ position, message }) => [position.file, reason.test(message)]),
+      [[path, true]],
+    )
+    assert.equal(files.isReachable, true, 'the other files are read')
+    assert.deepEqual(
+      newFiles()
+        .loadAll()
+        .map(({ position }) => position.file),
+      [path],
+      'at the start',
+    )
+    rmSync(path)
+    settle()
+    assert.deepEqual(files.faults, [])
+  }
+  symlinkSync('nowhere', join(folder, 'new.yaml'))
+  settle()
+  write('target', 'new', 'one.test')
+  renameSync(join(folder, 'target.yaml'), join(folder, 'nowhere'))
+  assert.equal(settle(), true)
+  assert.deepEqual(files.faults, [])
+  assert.equal(inForce().at(-1), 'new one.test')
+})
+
+test('SourceFiles keeps the files of a linked folder in force while the link has no target', () => {
+  mkdirSync(join(folder, 'v1'))
+  symlinkSync('v1', join(folder, 'linked.yaml'))
+  write('linked.yaml/d', 'd', 'one.test')
+  rmSync(join(folder, 'c.yaml'))
+  settle()
+  files = newFiles()
+  files.loadAll()
+  files.accept()
+  rmSync(join(folder, 'v1'), { recursive: true })
+  settle()
+  assert.ok(inForce().includes('d one.test'), inForce().join())
 })
 
 test('SourceFiles undoes a proposal, and proposes what is in force again', () => {
