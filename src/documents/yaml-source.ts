@@ -63,7 +63,7 @@ export function parseYaml(text: string, file: string): YamlResult {
     count++
   }
   const [error] = composer.streamInfo().errors
-  if (count === 0 && error !== undefined) return faultAt(error.pos[0], firstLine(error.message))
+  if (count === 0 && error !== undefined) return faultAt(error.pos[0], wordsOf(error.message))
   if (count === 0) documents.push({ value: null, positionOf: () => ({ file, line: 1, column: 1 }) })
   return { documents, faults }
 }
@@ -89,8 +89,33 @@ function tooDeepAt(token: CST.Token): number | undefined {
   return undefined
 }
 
-function firstLine(message: string): string {
-  return message.split('\n')[0] ?? message
+/** Texts of the `yaml` package, and ours. */
+const WORDS: readonly (readonly [begin: string, words: string])[] = [
+  ['Tabs are not allowed', 'found a tab, expected spaces'],
+  [
+    'Implicit keys need to be on a single line',
+    'found text over several lines in place of a key, expected a blank after its colon',
+  ],
+  [
+    'All mapping items must start at the same column',
+    'found a key in another column, expected the same indentation as the keys before it',
+  ],
+  [
+    'Flow sequence in block collection',
+    'found no ] at the end of a list that begins with [, or a line of it without indentation',
+  ],
+  [
+    'Flow map in block collection',
+    'found no } at the end of a mapping that begins with {, or a line of it without indentation',
+  ],
+  ['Missing closing "quote', 'found no " at the end of a text that begins with it'],
+  ["Missing closing 'quote", "found no ' at the end of a text that begins with it"],
+]
+
+/** Returns our words for a message of the package; its first line where there are none. */
+function wordsOf(message: string): string {
+  const known = WORDS.find(([begin]) => message.startsWith(begin))
+  return known?.[1] ?? message.split('\n')[0] ?? message
 }
 
 /** The result for a text of one document. The document is undefined if there are faults. */
@@ -128,7 +153,7 @@ class Conversion {
   run(): SourceDocument {
     const { errors, warnings, directives } = this.#doc
     for (const { pos, message } of [...errors, ...warnings]) {
-      this.#fault(pos[0], firstLine(message))
+      this.#fault(pos[0], wordsOf(message))
     }
     if (directives.yaml.version !== '1.2') {
       this.#fault(0, `found YAML ${directives.yaml.version}, expected YAML 1.2`)
@@ -159,7 +184,11 @@ class Conversion {
   #convertAlias(alias: Alias, depth: number): unknown {
     const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source)
     if (target === undefined) {
-      return this.#fault(startOf(alias), `found the alias *${alias.source}, but no such anchor`)
+      const advice = 'write a text that begins with * in quotes'
+      return this.#fault(
+        startOf(alias),
+        `found the alias *${alias.source}, but no such anchor: ${advice}`,
+      )
     }
     this.#targets.set(alias, target)
     this.#aliasDepth++

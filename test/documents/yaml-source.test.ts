@@ -89,14 +89,35 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     'a: 1\n"a": 2\n',
     ['2:1: found the key "a" twice, first on line 1'],
   ],
-  ['an open quote', 'a: "x\n', ['2:1: Missing closing "quote']],
-  ['a tab as indentation', 'a:\n\t- b\n', ['2:1: Tabs are not allowed as indentation']],
+  ['an open quote', 'a: "x\n', ['2:1: found no " at the end of a text that begins with it']],
+  ['a tab as indentation', 'a:\n\t- b\n', ['2:1: found a tab, expected spaces']],
+  [
+    'no blank after a colon',
+    'a:b\nc: 1\n',
+    ['1:1: found text over several lines in place of a key, expected a blank after its colon'],
+  ],
+  [
+    'a key too far to the left',
+    'a:\n  b: 1\n c: 2\n',
+    ['3:1: found a key in another column, expected the same indentation as the keys before it'],
+  ],
+  [
+    'an open list',
+    'a: [1, 2\nb: 3\n',
+    [
+      '2:1: found no ] at the end of a list that begins with [, or a line of it without indentation',
+    ],
+  ],
   ['an own tag', 'a: !foo 1\n', ['1:4: Unresolved tag: !foo']],
-  ['an alias of nothing', 'a: *b\n', ['1:4: found the alias *b, but no such anchor']],
+  [
+    'an alias of nothing',
+    'a: *b\n',
+    ['1:4: found the alias *b, but no such anchor: write a text that begins with * in quotes'],
+  ],
   [
     'an alias before its anchor',
     'a: *b\nb: &b 1\n',
-    ['1:4: found the alias *b, but no such anchor'],
+    ['1:4: found the alias *b, but no such anchor: write a text that begins with * in quotes'],
   ],
   [
     'an alias inside its own anchor',
@@ -110,7 +131,9 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
   [
     'an octet 0',
     'a\u0000: [\n',
-    ['2:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
+    [
+      '2:1: found no ] at the end of a list that begins with [, or a line of it without indentation',
+    ],
   ],
 ]
 

@@ -175,12 +175,12 @@ const CONNECT_ROWS: readonly (readonly [
 for (const [specs, egress, expected, why] of CONNECT_ROWS) {
   test(`explain: ${why}, default-egress ${egress}`, () => {
     const node = mkNode(specs, egress)
-    const { id, labels, hook } = node.endpoint('pod')
+    const { id, labels, hook, addresses } = node.endpoint('pod')
     const verdicts = ['198.18.0.9', '203.0.113.5'].flatMap((address) =>
       [443, 80].map((port) => {
         const found = explain(
           node,
-          { id, labels, hook, audited: undefined },
+          { id, labels, hook, addresses, audited: undefined },
           { kind: 'connect', address: prefixOf(address), protocol: 6, port },
         )
         assert.ok(found !== undefined)
@@ -200,11 +200,11 @@ test('explain names the audited rule that denies, or the policies that would tur
   const node = mkNode([
     'audited egress: [ { toCIDR: [ 198.18.0.0/16 ] } ]\negressDeny: [ { toCIDR: [ 198.18.1.0/24 ] } ]',
   ])
-  const { id, labels, hook } = node.endpoint('pod')
+  const { id, labels, hook, addresses } = node.endpoint('pod')
   const at = (address: string) =>
     explain(
       node,
-      { id, labels, hook, audited: undefined },
+      { id, labels, hook, addresses, audited: undefined },
       { kind: 'connect', address: prefixOf(address), protocol: 6, port: 443 },
     )
   const byRule = at('198.18.1.9')

@@ -45,6 +45,9 @@ export function parseMatchPattern(text: string): PatternResult {
   return parsePattern(text, { allowStar: true })
 }
 
+/** A name with more around it, as in a URL: scheme, port, path. */
+const HOST = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([a-z0-9_.*-]+\.[a-z0-9_-]+)(?::\d+)?(?:[/?#].*)?$/i
+
 /** Parses policy text by docs/spec/semantics 1. A reason says what was found and what was expected. */
 export function parsePattern(
   text: string,
@@ -73,7 +76,9 @@ function parse(text: string, options: { readonly allowStar: boolean }): PatternR
   if (odd !== undefined) {
     const isAscii = odd.charCodeAt(0) < 0x80
     const expected = isAscii ? 'letters, digits, - _ . or *' : 'the ASCII form of the name (xn--…)'
-    return bad(`found the character ${JSON.stringify(odd)}, expected ${expected}`)
+    const [, name] = HOST.exec(trimmed) ?? []
+    const write = name === undefined ? '' : `: write ${name}`
+    return bad(`found the character ${JSON.stringify(odd)}, expected ${expected}${write}`)
   }
   if (!options.allowStar && trimmed.includes('*')) {
     return bad('found a * in a matchName, expected a plain name (stars belong in matchPattern)')

@@ -196,7 +196,9 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
   [
     'text that is no YAML',
     `${API}kind: [\n`,
-    ['3:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
+    [
+      '3:1: found no ] at the end of a list that begins with [, or a line of it without indentation',
+    ],
   ],
 ]
 

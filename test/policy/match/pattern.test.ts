@@ -126,6 +126,31 @@ const BAD: readonly (readonly [text: string, reason: string, why: string])[] = [
   ['a..', 'found an empty label in "a..", expected text between two dots', 'two final dots'],
   ['*..', 'found an empty label in "*..", expected text between two dots', 'stars and two dots'],
   ['a b', 'found the character " ", expected letters, digits, - _ . or *', 'blank inside'],
+  [
+    'https://example.com/a',
+    'found the character ":", expected letters, digits, - _ . or *: write example.com',
+    'a URL',
+  ],
+  [
+    'https://*.example.com:8443',
+    'found the character ":", expected letters, digits, - _ . or *: write *.example.com',
+    'a URL with a port',
+  ],
+  [
+    'example.com:443',
+    'found the character ":", expected letters, digits, - _ . or *: write example.com',
+    'a port belongs in toPorts',
+  ],
+  [
+    'example.com/',
+    'found the character "/", expected letters, digits, - _ . or *: write example.com',
+    'a slash at the end',
+  ],
+  [
+    'user@example.com',
+    'found the character "@", expected letters, digits, - _ . or *',
+    'the host of an address for mail is seldom what it means',
+  ],
   ['[a]', 'found the character "[", expected letters, digits, - _ . or *', 'regex syntax'],
   ['a\\.b', 'found the character "\\\\", expected letters, digits, - _ . or *', 'escapes'],
   ['ä.de', 'found the character "ä", expected the ASCII form of the name (xn--…)', 'not ASCII'],
