@@ -26,9 +26,10 @@ import {
 const TTL = { max: LONGEST_MS } as const
 
 export const listener = group('Address and port that receive queries over UDP and TCP', {
-  address: addressItem()
-    .optional()
-    .meta({ description: 'address to listen on (default: all IPv4 and IPv6 addresses).' }),
+  address: addressItem().optional().meta({
+    description:
+      'address to listen on (default: all IPv4 and IPv6 addresses; with mode redirect 127.0.0.1 and ::1).',
+  }),
   port: integer({
     default: 5300,
     min: 0,

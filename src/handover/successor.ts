@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
+import { placesOfListener } from '../proxy/server/listener-places.ts'
 import { Channel, ENDED, type Message } from './channel.ts'
 import { connectToDaemon } from './connect.ts'
 import { Wait } from './wait.ts'
@@ -147,9 +148,9 @@ function reasonIn(octets: Uint8Array): string {
 
 /** Listeners as `4 127.0.0.1 53 explicit`. Port 0 means any port. */
 export function placesOf({ listeners }: Config): readonly string[] {
-  return listeners.flatMap(({ address, port, mode }) =>
-    address === undefined
-      ? [`4 0.0.0.0 ${port} ${mode}`, `6 :: ${port} ${mode}`]
-      : [`${address.family} ${formatAddress(address.family, address.octets)} ${port} ${mode}`],
+  return listeners.flatMap((listener) =>
+    placesOfListener(listener).map(({ family, octets }) =>
+      [family, formatAddress(family, octets), listener.port, listener.mode].join(' '),
+    ),
   )
 }

@@ -28,7 +28,7 @@ export interface LabelSelectorKeys {
 
 /** Address and port that receive queries over UDP and TCP. */
 export interface ListenerKeys {
-  /** Address to listen on (default: all IPv4 and IPv6 addresses). */
+  /** Address to listen on (default: all IPv4 and IPv6 addresses; with mode redirect 127.0.0.1 and ::1). */
   address?: string | undefined
   /** 0 takes a free one, which `Gate.addresses` has (default 5300). */
   port?: number | undefined

@@ -7,6 +7,7 @@ import type { Limits } from '../../core/limits.ts'
 import { invariant } from '../../core/invariant.ts'
 import type { ListenerEntry } from '../../datapath/entries.ts'
 import type { ListenerConfig, ListenerMode } from '../../config/config.ts'
+import { defaultAddress, EVERY_ADDRESS } from './listener-places.ts'
 import { DNS_PORT } from '../../policy/compile/dns-rules.ts'
 import { type MessageBatch, BatchCollector } from '../messages/batch.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
@@ -49,8 +50,6 @@ export interface BoundListener {
   readonly mode: ListenerMode
 }
 
-/** The address of zeros: every address of a family. */
-const EVERY = new Uint8Array(16)
 /** How many free ports a listener with port 0 tries. If TCP uses half of all ports, 1 start in 65,536 fails. */
 const DRAWS_MAX = 16
 
@@ -191,7 +190,8 @@ export class Listeners {
   /** Returns true if the kernel chooses the port. A given socket already has a port. */
   #isDrawn({ address, port }: ListenerConfig): boolean {
     return (
-      port === 0 && this.#givenFor(address?.family ?? 4, address?.octets ?? EVERY, 0) === undefined
+      port === 0 &&
+      this.#givenFor(address?.family ?? 4, address?.octets ?? EVERY_ADDRESS, 0) === undefined
     )
   }
 
@@ -200,8 +200,14 @@ export class Listeners {
       this.#bind(address.family, address.octets, port, mode)
       return
     }
-    const first = this.#bind(4, EVERY, port, mode)
-    if (this.#options.hasIpv6) this.#bind(6, EVERY, first, mode)
+    const first = this.#bind(4, this.#wholeOf(4, port, mode), port, mode)
+    if (this.#options.hasIpv6) this.#bind(6, this.#wholeOf(6, first, mode), first, mode)
+  }
+
+  /** The address of a listener without one. Given sockets can be bound to every address. */
+  #wholeOf(family: Family, port: number, mode: ListenerMode): Uint8Array {
+    const isGiven = this.#givenFor(family, EVERY_ADDRESS, port) !== undefined
+    return isGiven ? EVERY_ADDRESS : defaultAddress(family, mode)
   }
 
   /** Binds UDP and TCP on one address. If `port` is 0, the kernel chooses a port for UDP, and TCP uses the same port. */

@@ -3,6 +3,7 @@
 // without a passed socket binds its own.
 
 import type { ListenerConfig, ListenerMode } from '../../config/config.ts'
+import { placesOfListener } from './listener-places.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import type { Family } from '../../core/ip.ts'
 import { describeSocket, type PassedSocket } from '../../native/passed-socket.ts'
@@ -14,8 +15,6 @@ interface Place {
   readonly port: number
   readonly mode: ListenerMode
 }
-
-const EVERY_ADDRESS = new Uint8Array(16)
 
 /** Returns the sockets of each listener that has passed sockets. Throws UnavailableError, which names the bad socket and the remedy. */
 export function matchSockets(
@@ -45,10 +44,9 @@ export function matchSockets(
   return given
 }
 
-/** Returns the places of a listener: its address, or every address of both families. */
-function placesOf({ address, port, mode }: ListenerConfig): readonly Place[] {
-  if (address !== undefined) return [{ ...address, port, mode }]
-  return ([4, 6] as const).map((family) => ({ family, octets: EVERY_ADDRESS, port, mode }))
+function placesOf(listener: ListenerConfig): readonly Place[] {
+  const { port, mode } = listener
+  return placesOfListener(listener).map((place) => ({ ...place, port, mode }))
 }
 
 function fits(socket: PassedSocket, place: Place, transport: 'UDP' | 'TCP'): boolean {

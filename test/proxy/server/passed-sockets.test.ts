@@ -50,6 +50,23 @@ test('matchSockets gives each listener its sockets by address and port', () => {
   )
 })
 
+test('matchSockets gives a redirect listener without an address sockets on loopback, or on every address', () => {
+  for (const [four, six] of [
+    ['127.0.0.1', '::1'],
+    ['0.0.0.0', '::'],
+  ] as const) {
+    const sockets = [socket('UDP', four, 10_053), socket('UDP', six, 10_053)]
+    const given = matchSockets(sockets, [listener('', 10_053, 'redirect')])
+    assert.deepEqual(
+      given.map(({ family, udp }) => [family, udp]),
+      [
+        [4, sockets[0]?.descriptor],
+        [6, sockets[1]?.descriptor],
+      ],
+    )
+  }
+})
+
 test('matchSockets names what does not fit, with a remedy', () => {
   const explicit = [listener('127.0.0.1', 53)]
   const transparent = [listener('', 10_053, 'tproxy')]
