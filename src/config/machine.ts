@@ -1,8 +1,9 @@
-// Reads the network of this machine at the time of the call: the addresses of its interfaces, and the name servers of resolv.conf.
+// Reads what the configuration needs of this machine at the time of the call: whether an address is its own, and the name servers of
+// resolv.conf. `node-addresses.ts` reads the addresses that the datapath must know.
 
 import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
-import { formatPrefix, parseAddress, type Prefix } from '../core/ip.ts'
+import { parseAddress, type Prefix } from '../core/ip.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
 import { isLoopback } from '../core/ip.ts'
 import { sameOctets, type IsOwnAddress } from './upstreams.ts'
@@ -12,25 +13,16 @@ const DNS_PORT = 53
 
 /** Returns a function that says if an address is a loopback address or an address of this machine's interfaces. */
 export function ownAddresses(): IsOwnAddress {
-  const own = nodeAddresses()
+  const own = interfaceAddresses()
   return (family, octets) =>
     isLoopback(family, octets) ||
     own.some((each) => each.family === family && sameOctets(each.octets, octets))
 }
 
-/**
- * The addresses of the interfaces, loopback included, without duplicates, as prefixes of full length. The datapath gives these addresses
- * the address class `host`, and answers never give them labels.
- */
-export function nodeAddresses(): readonly Prefix[] {
-  const byText = new Map<string, Prefix>()
-  for (const addresses of Object.values(networkInterfaces())) {
-    for (const { address } of addresses ?? []) {
-      const parsed = parseAddress(address)
-      if (parsed !== undefined) byText.set(formatPrefix(parsed), parsed)
-    }
-  }
-  return [...byText.values()]
+/** The addresses of the interfaces that are up. */
+function interfaceAddresses(): readonly Prefix[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  return all.flatMap(({ address }) => parseAddress(address) ?? [])
 }
 
 /** The servers of the `nameserver` lines of resolv.conf(5), which `system` means. Empty when the file cannot be read. */

@@ -66,6 +66,10 @@ export class EndpointRegistry {
     return this.#byName.get(name)
   }
 
+  ids(): Set<EndpointId> {
+    return new Set(this.#byId.keys())
+  }
+
   [Symbol.iterator](): Iterator<Endpoint> {
     return this.#byId.values()
   }

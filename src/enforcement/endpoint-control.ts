@@ -37,7 +37,7 @@ export class EndpointControl {
   readonly #core: CoreState
   readonly #policies: PolicyControl
   readonly #facts: ConfigFacts
-  readonly #nodeAddresses: readonly Prefix[]
+  #nodeAddresses: readonly Prefix[]
   /** Endpoints that an earlier daemon left in the kernel and that no source has listed yet. The key is the kernel's key of the hook. */
   readonly #adoptable = new Map<string, DatapathEndpoint>()
   /** The numbers of all endpoints that an earlier daemon left in the kernel. */
@@ -112,6 +112,14 @@ export class EndpointControl {
     this.#policies.setEndpoints(this.registry)
     for (const endpoint of added) this.#publish(endpoint)
     this.#isFirst = false
+  }
+
+  /** Replaces the node's own addresses. Names that led to a new one lead there no longer. The caller then runs the transition. */
+  setNodeAddresses(addresses: readonly Prefix[]): void {
+    this.#nodeAddresses = addresses
+    this.#core.guard.setNodeAddresses(addresses)
+    for (const { family, octets } of addresses) this.#core.names.forgetAddress(family, octets)
+    this.#facts.apply(this.#wantedFacts())
   }
 
   /**

@@ -68,17 +68,24 @@ const EMBEDDINGS: readonly Embedding[] = [
 ]
 
 export class Guard {
-  readonly #all: Listed
-  readonly #never: Listed
+  readonly #protected: readonly Prefix[]
+  #all = new Listed([])
+  #never = new Listed([])
   readonly #embedded = new Uint8Array(16)
 
   constructor(options: {
     readonly nodeAddresses: readonly Prefix[]
     readonly protectedPrefixes: readonly Prefix[]
   }) {
-    const never = [...NEVER.flatMap(parse), ...options.nodeAddresses]
+    this.#protected = [...LINK_LOCAL.flatMap(parse), ...options.protectedPrefixes]
+    this.setNodeAddresses(options.nodeAddresses)
+  }
+
+  /** Replaces the node's own addresses. */
+  setNodeAddresses(addresses: readonly Prefix[]): void {
+    const never = [...NEVER.flatMap(parse), ...addresses]
     this.#never = new Listed(never)
-    this.#all = new Listed([...never, ...LINK_LOCAL.flatMap(parse), ...options.protectedPrefixes])
+    this.#all = new Listed([...never, ...this.#protected])
   }
 
   /** Returns true if the address at `offset` is guarded at any level. The address has 4 octets in family 4, 16 in family 6. */

@@ -9,7 +9,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
-import type { Family } from '../core/ip.ts'
+import { widthOf, type Family } from '../core/ip.ts'
 import type { LabelSets } from '../core/labels.ts'
 import type { Limits } from '../core/limits.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
@@ -188,6 +188,22 @@ export class NameCache {
     this.#ledger?.removed(entry)
     this.rows.removeEntry(entry)
     this.rows.dropIdleMapping(mapping)
+  }
+
+  /** Removes all entries of an address, which names no longer open. */
+  forgetAddress(family: Family, octets: Uint8Array): void {
+    const prefix = this.#ipcache.prefixes.find(family, octets, 0, widthOf(family))
+    if (prefix === 0) return
+    const { mappings, entries } = this
+    for (let mapping = mappings.firstOfPrefix[prefix]!; mapping !== 0;) {
+      const next = mappings.nextOfPrefix[mapping]!
+      for (let entry = mappings.firstEntry[mapping]!; entry !== 0;) {
+        const following = entries.nextOfMapping[entry]!
+        this.forget(entry)
+        entry = following
+      }
+      mapping = next
+    }
   }
 
   /**

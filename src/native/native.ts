@@ -20,6 +20,12 @@ export interface Posix {
   ifMaster(index: number): number
   /** Returns `[index, name, index, name, …]` of all interfaces of this thread's network namespace. */
   ifList(): readonly (number | string)[] | number
+  /** Returns `[address, prefix length, broadcast address or '', …]` of all interfaces, also of those that are down. */
+  ifAddresses(): readonly (number | string)[] | number
+  /** Returns a socket for `addressesChanged`. Close it with `closeFd`. */
+  addressSocket(): number
+  /** Returns 1 if addresses of interfaces changed since the last call, or if this is not known, else 0. */
+  addressesChanged(fd: number): number
   /** Returns a socket that receives events of interfaces. Close it with `closeFd`. */
   linkSocket(): number
   /**
@@ -52,6 +58,13 @@ export interface Posix {
   closeFd(fd: number): number
   /** Returns 1 if the kernel's clock is synchronised, else 0. */
   clockSynchronized(): number
+  /** Returns the addresses of all whole areas of 2 MiB in the arrays. */
+  hugeAreas(arrays: readonly Uint8Array[]): readonly number[]
+  /**
+   * Moves an area of `hugeAreas` into one huge page, in less than a millisecond. Returns 1 on success, 0 if less than half of the area
+   * was touched, or a negative errno. Kernel 6.1 or newer.
+   */
+  makeHuge(address: number): number
   mountBpf(path: string): number
   unmount(path: string): number
   /** Returns two ends that transfer descriptors. Close each with `closeFd`. */

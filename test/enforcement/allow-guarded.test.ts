@@ -125,8 +125,8 @@ test('explain decides about a guarded address as for a packet after the answer',
     port: 443,
   } as const
   const verdictOf = (name: string) => {
-    const { id, labels, hook } = node.endpoint(name)
-    return explain(node, { id, labels, hook, audited: undefined }, question)?.verdict
+    const { id, labels, hook, addresses } = node.endpoint(name)
+    return explain(node, { id, labels, hook, addresses, audited: undefined }, question)?.verdict
   }
   const said = [verdictOf('shop'), verdictOf('mail')].join(' ')
   learn(node)

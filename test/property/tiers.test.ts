@@ -48,9 +48,10 @@ test('explain agrees with the API about policies with tiers, and names a rule th
         const { id, labels, hook } = run.node.endpoint(flow.endpoint)
         const { peer, port, protocol } = flow
         const question = { kind: 'connect', address: peer, port, protocol } as const
+        // Without own addresses, because no packet to them is judged.
         const found = explain(
           { core, policies },
-          { id, labels, hook, audited: undefined },
+          { id, labels, hook, addresses: [], audited: undefined },
           question,
         )
         assert.equal(found?.verdict, expected[i], formatFlow(flow))

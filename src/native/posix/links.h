@@ -96,11 +96,10 @@ static napi_value if_master(napi_env env, napi_callback_info info)
 	return number(env, master);
 }
 
-/* linkSocket() -> fd of a netlink socket that receives events of interfaces and of removed filters, or -errno */
-static napi_value link_socket(napi_env env, napi_callback_info info)
+/* Returns the fd of a netlink socket that receives the events of `groups` (rtnetlink(7)), or -errno. */
+static napi_value route_events(napi_env env, unsigned int groups)
 {
-	(void)info;
-	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_TC };
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = groups };
 	int room = 1 << 20;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	if (fd < 0)
@@ -112,6 +111,13 @@ static napi_value link_socket(napi_env env, napi_callback_info info)
 		return number(env, result);
 	}
 	return number(env, fd);
+}
+
+/* linkSocket() -> fd of a netlink socket that receives events of interfaces and of removed filters, or -errno */
+static napi_value link_socket(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	return route_events(env, RTMGRP_LINK | RTMGRP_TC);
 }
 
 static const char *name_of_link(struct nlmsghdr *message, struct ifinfomsg *link)

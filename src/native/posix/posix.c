@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "../addon.h"
+#include "addresses.h"
 #include "links.h"
 #include "local-socket.h"
 #include "routing.h"
@@ -97,6 +100,96 @@ static napi_value clock_synchronized(napi_env env, napi_callback_info info)
 	struct timex state = { .modes = 0 };
 	int result = adjtimex(&state);
 	return number(env, result < 0 ? -errno : result != TIME_ERROR && !(state.status & STA_UNSYNC));
+}
+
+#define HUGE_PAGE (2 << 20)
+#define SMALL_PAGE 4096
+#define RANGES_MAX 4096
+/* The heap keeps less than this between two large arrays. */
+#define SIDE_BY_SIDE 8192
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+struct range {
+	uintptr_t from, to;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct range *one = a, *other = b;
+	return (one->from > other->from) - (one->from < other->from);
+}
+
+/* Reads the ranges of up to RANGES_MAX arrays, in the order of their addresses. Arrays side by side become one range. */
+static size_t ranges_of(struct call *call, struct range *ranges)
+{
+	uint32_t count = 0;
+	size_t used = 0;
+	napi_get_array_length(call->env, call->values[0], &count);
+	for (uint32_t i = 0; i < count && used < RANGES_MAX; i++) {
+		napi_value each;
+		napi_typedarray_type type;
+		size_t length;
+		void *data;
+		if (napi_get_element(call->env, call->values[0], i, &each) == napi_ok &&
+		    napi_get_typedarray_info(call->env, each, &type, &length, &data, NULL, NULL) == napi_ok &&
+		    type == napi_uint8_array)
+			ranges[used++] = (struct range){ (uintptr_t)data, (uintptr_t)data + length };
+	}
+	qsort(ranges, used, sizeof(*ranges), by_address);
+	size_t last = 0;
+	for (size_t i = 1; i < used; i++) {
+		if (ranges[i].from - ranges[last].to <= SIDE_BY_SIDE)
+			ranges[last].to = ranges[i].to;
+		else
+			ranges[++last] = ranges[i];
+	}
+	return used == 0 ? 0 : last + 1;
+}
+
+/* hugeAreas([octets, ...]) -> the addresses of all whole areas of 2 MiB in the arrays. */
+static napi_value huge_areas(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct range *ranges = calloc(RANGES_MAX, sizeof(*ranges));
+	uint32_t areas = 0;
+	napi_value list;
+	napi_create_array(env, &list);
+	size_t count = ranges == NULL || call.count < 1 ? 0 : ranges_of(&call, ranges);
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t at = (ranges[i].from + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+		for (; at + HUGE_PAGE <= ranges[i].to; at += HUGE_PAGE)
+			napi_set_element(env, list, areas++, number(env, at));
+	}
+	free(ranges);
+	return list;
+}
+
+/* makeHuge(address of an area) -> 1 if its touched pages are now one huge page, 0 if less than half of its pages were touched, or
+ * -errno. */
+static napi_value make_huge(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	double address = 0;
+	unsigned char present[HUGE_PAGE / SMALL_PAGE];
+	size_t touched = 0;
+	if (call.count < 1 || napi_get_value_double(env, call.values[0], &address) != napi_ok) {
+		refuse(&call, "an address", 0);
+		return NULL;
+	}
+	void *area = (void *)(uintptr_t)address;
+	if (sysconf(_SC_PAGESIZE) != SMALL_PAGE)
+		return number(env, -EINVAL);
+	if (mincore(area, HUGE_PAGE, present) < 0)
+		return number(env, -errno);
+	for (size_t i = 0; i < sizeof(present); i++)
+		touched += present[i] & 1;
+	if (touched * 2 < sizeof(present))
+		return number(env, 0);
+	if (madvise(area, HUGE_PAGE, MADV_HUGEPAGE) < 0 || madvise(area, HUGE_PAGE, MADV_COLLAPSE) < 0)
+		return number(env, -errno);
+	return number(env, 1);
 }
 
 /* socketPair() -> [fd, fd] of a pair that transfers descriptors (receiveFds), or -errno. Both close on exec. */
@@ -190,7 +283,9 @@ NAPI_MODULE_INIT()
 		{ "localOwner", local_owner },
 		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
 		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate },
-		{ "routingRead", routing_read }, { "workloadInterface", workload_interface }, { "clockSynchronized", clock_synchronized }, { NULL, NULL },
+		{ "routingRead", routing_read }, { "workloadInterface", workload_interface }, { "clockSynchronized", clock_synchronized },
+		{ "ifAddresses", if_addresses }, { "addressSocket", address_socket }, { "addressesChanged", addresses_changed },
+		{ "hugeAreas", huge_areas },   { "makeHuge", make_huge }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;
