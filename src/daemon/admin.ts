@@ -86,6 +86,7 @@ export function makeDaemonAdmin(
     ...resourcesOf(daemon),
     ...auditsOf(daemon, onAudit),
     ask: daemon.proxy.ownQuestions.ask.bind(daemon.proxy.ownQuestions),
+    asked: daemon.proxy.judge.asked,
     ...networkOf(daemon),
     notReady,
     metrics: async () => await metrics.expose(),

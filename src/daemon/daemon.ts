@@ -2,7 +2,6 @@
 // state, listeners, policy and endpoints, and only then hooks. `stop` has the reverse order, and the kernel continues to enforce.
 
 import { systemClock, type Clock } from '../core/clock.ts'
-import type { EndpointId } from '../core/ids.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { AdoptionControl } from '../enforcement/adoption-control.ts'
 import type { AuditControl } from '../enforcement/audit-control.ts'
@@ -14,14 +13,14 @@ import { OWNER_PEER } from '../ipcache/facts.ts'
 import { Housekeeping } from '../reconcile/housekeeping.ts'
 import { FlowBegins, packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
-import { Persistence, fileDocuments } from '../restore/persistence.ts'
+import { Persistence } from '../restore/persistence.ts'
 import { ResourceControl } from '../enforcement/resource-control.ts'
-import type { SavedDocument } from '../restore/state-port.ts'
 import { Restart } from '../restore/restart.ts'
 import { Transition } from '../enforcement/transition.ts'
 import type { Config } from '../config/config.ts'
 import { DaemonMode } from './mode.ts'
 import {
+  documentsOf,
   makeAdoption,
   makeAudit,
   makeCore,
@@ -56,7 +55,7 @@ import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
 import { ConfigSources } from '../sources/config-sources.ts'
 import type { ReceivedObjects } from '../sources/files/given-items.ts'
-import { nodeAddresses } from '../config/machine.ts'
+import { NodeAddresses } from '../config/node-addresses.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export class Daemon {
@@ -89,6 +88,7 @@ export class Daemon {
   readonly #isOutside: boolean
   readonly #restored: DatapathDump
   readonly #persistence: Persistence
+  #node: NodeAddresses | undefined
   readonly #conditions: ConditionReports
   readonly #fencing = new Fencing(this, () => this.#restored.endpoints.length > 0)
   #bound = false
@@ -103,7 +103,7 @@ export class Daemon {
     this.#isOutside = options.sockets !== undefined
     this.servers = options.servers ?? serversOf(config)
     // The kernel's entries are read last, because reading many of them takes time. DaemonServices begins this reading earlier.
-    const node = options.nodeAddresses ?? nodeAddresses()
+    const node = options.nodeAddresses ?? (this.#node = new NodeAddresses()).known
     const persistence = (this.#persistence = new Persistence(options.kept, config.limits.pairs))
     const restored = (this.#restored = datapath.start())
     const core = makeCore({ config, clock, datapath, restored, persistence, nodeAddresses: node })
@@ -121,13 +121,13 @@ export class Daemon {
       onDocument: persistence.onDocument,
       onGone: (endpoint) => this.flows.former.add(endpoint),
     })
-    persistence.begin(core, () => this.#documents())
+    persistence.begin(core, () => documentsOf(this))
     this.restart = new Restart({
       core,
       restored,
       pending: persistence.pendingEntries(core, this.endpoints.registry),
       graceMs: config.state.restoreGraceMs,
-      endpoints: () => this.#endpointIds(),
+      endpoints: () => this.endpoints.registry.ids(),
     })
     core.expiry.onExpiredUse = (entry) => reportExpiredUse(this, log, entry)
     this.resources = new ResourceControl({ core })
@@ -154,12 +154,6 @@ export class Daemon {
     })
   }
 
-  /** Everything that the state keeps as a text. */
-  #documents(): readonly SavedDocument[] {
-    const files = [this.sources.fileTexts?.kept, this.cluster?.texts].flatMap(fileDocuments)
-    return [...this.endpoints.documents(), ...files]
-  }
-
   #makeHousekeeping(): Housekeeping {
     return new Housekeeping({
       core: this.core,
@@ -167,7 +161,7 @@ export class Daemon {
       onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
       onFallbacks: (count) => reportFallbacks(this.#log, count),
-      onBeat: () => (this.#conditions.look(), this.#fencing.look()),
+      onBeat: () => this.#onBeat(),
       onInForce: () => this.cluster?.times.inForce(),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
@@ -239,7 +233,7 @@ export class Daemon {
     this.adoption.end()
     reportAdopted(this.#log, this.adoption, this.config.datapath)
     await this.transition.finished()
-    reportHooks(this.#log, this, this.#endpointIds())
+    reportHooks(this.#log, this, this.endpoints.registry.ids())
     this.#fencing.look()
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
@@ -271,10 +265,16 @@ export class Daemon {
     }
     this.#persistence.finish()
     this.datapath.stop({ leaveEnforcing: true })
+    this.#node?.close()
   }
 
-  #endpointIds(): Set<EndpointId> {
-    return new Set([...this.endpoints.registry].map(({ id }) => id))
+  #onBeat(): void {
+    this.#conditions.look()
+    this.#fencing.look()
+    const changed = this.#node?.look()
+    if (changed === undefined) return
+    this.endpoints.setNodeAddresses(changed)
+    this.housekeeping.beginTransition()
   }
 
   /**

@@ -13,6 +13,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -31,13 +32,15 @@ interface PinNote {
   /** The folder of the pins. */
   readonly folder: string
   readonly configFile: string
+  /** When the note was written, in milliseconds. */
+  readonly noted: number
 }
 
 /** Returns undefined without a readable note. */
 function readNote(note: string): PinNote | undefined {
   try {
     const [folder = '', configFile = ''] = readFileSync(note, 'utf8').split('\n')
-    return { folder, configFile }
+    return { folder, configFile, noted: statSync(note).mtimeMs }
   } catch {
     return undefined
   }
@@ -52,12 +55,15 @@ function readNotedPins(configFile: string): string | undefined {
   }
 }
 
-/** Returns the config file whose daemon noted that its pins are in `pinPath`. Undefined without a note, and when the file is gone. */
+/** Returns the config file whose daemon noted last that its pins are in `pinPath`. Undefined without a note, and when the file is gone. */
 export function configOfPins(pinPath: string): string | undefined {
   return notesIn(FOLDER)
     .flatMap((name) => readNote(join(FOLDER, name)) ?? [])
-    .find(({ folder, configFile }) => folder === pinDirectory(pinPath) && existsSync(configFile))
-    ?.configFile
+    .filter(({ folder, configFile }) => folder === pinDirectory(pinPath) && existsSync(configFile))
+    .reduce<PinNote | undefined>(
+      (a, b) => (a === undefined || a.noted < b.noted ? b : a),
+      undefined,
+    )?.configFile
 }
 
 function notesIn(folder: string): readonly string[] {

@@ -12,15 +12,17 @@ import {
 } from '../enforcement/audit-control.ts'
 import { givenPrefixesMax } from '../enforcement/config-bounds.ts'
 import { CoreState } from '../enforcement/core-state.ts'
-import type { Persistence } from '../restore/persistence.ts'
+import { fileDocuments, type Persistence } from '../restore/persistence.ts'
 import { PolicyControl } from '../enforcement/policy-control.ts'
 import type { Config } from '../config/config.ts'
 import { ownAddresses, systemResolvers } from '../config/machine.ts'
 import { resolveUpstreams } from '../config/upstreams.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { GivenSockets } from '../proxy/server/listeners.ts'
+import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
-import type { StateFolder } from '../restore/state-port.ts'
+import type { ConfigSources } from '../sources/config-sources.ts'
+import type { SavedDocument, StateFolder } from '../restore/state-port.ts'
 import type { DatapathDump } from '../datapath/entries.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import type { OwnTraffic } from '../datapath/abilities.ts'
@@ -213,4 +215,18 @@ function repairsOf(repair: RepairByAdapter, log: Log): Repairs {
     start: () => undefined,
     stop: () => undefined,
   }
+}
+
+/** Everything that the state keeps as a text. */
+export function documentsOf({
+  sources,
+  cluster,
+  endpoints,
+}: {
+  readonly sources: Pick<ConfigSources, 'fileTexts'>
+  readonly cluster: Pick<Kubernetes, 'texts'> | undefined
+  readonly endpoints: EndpointControl
+}): readonly SavedDocument[] {
+  const files = [sources.fileTexts?.kept, cluster?.texts].flatMap(fileDocuments)
+  return [...endpoints.documents(), ...files]
 }

@@ -11,6 +11,7 @@ import { keptText } from '../admin/views/flows.ts'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
+import { largeColumns } from '../core/tables/columns.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './admin.ts'
 import { DaemonStateFolder } from './state-folder.ts'
@@ -18,6 +19,7 @@ import { loadPosix } from '../native/native.ts'
 import { KeptFlows } from './open-flows.ts'
 import type { OpenCluster } from './open-cluster.ts'
 import { openDatapath } from './open-datapath.ts'
+import { HugePages } from './huge-pages.ts'
 import { quiet, TakenOn, type HandedOver } from '../handover/handing-over.ts'
 import { Locks } from './locks.ts'
 import type { MetricsSources } from './metrics-sources.ts'
@@ -57,6 +59,7 @@ export class DaemonServices {
   readonly #log: Log
   readonly #metrics: Metrics<MetricsSources>
   readonly #hits: LimitHits
+  readonly #hugePages: HugePages
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
   readonly #page: Page
@@ -102,6 +105,12 @@ export class DaemonServices {
     this.#metrics = metrics
     this.#page = page
     this.#hits = new LimitHits(() => state.limits(), systemClock, log)
+    this.#hugePages = new HugePages({
+      clock: systemClock,
+      posix: loadPosix(),
+      entries: () => this.daemon.core.names.eviction.uses().pairs,
+      columns: largeColumns,
+    })
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
     const { socket, page: pageConfig } = config.admin
     const api = {
@@ -138,6 +147,7 @@ export class DaemonServices {
     this.#kept?.start()
     await this.daemon.start()
     this.#hits.start()
+    this.#hugePages.start()
     if (!this.#isQuiet) this.read()
   }
 
@@ -206,6 +216,7 @@ export class DaemonServices {
     await this.#scrape?.stop()
     this.#metrics.stop()
     this.#hits.stop()
+    this.#hugePages.stop()
     this.putBack.stop()
     if (!goesOn) {
       await this.daemon.interception.stop()
