@@ -2,10 +2,13 @@
 // question, with the words of `namegate policy explain`. The policy that is in force at the time of the request gives the answer.
 
 import { notInForce, type Fault } from '../core/errors.ts'
+import { formatName } from '../core/name.ts'
 import { explain } from '../explain/explain.ts'
 import type { Asker, Explanation, Question } from '../explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../explain/read-question.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
+import { outcomeWords } from '../flows/record/flow-words.ts'
+import { askedOfServer } from './asked-server.ts'
 import { fieldsOf } from './requests.ts'
 import type { AdminState } from './state.ts'
 import { noEndpoint } from './unknown-endpoint.ts'
@@ -14,6 +17,8 @@ export type ExplainAnswer =
   | { readonly kind: 'ok'; readonly value: Explanation }
   | { readonly kind: 'refused'; readonly status: 400 | 404 | 409; readonly reason: string }
 
+/** How many of the latest flows are searched for the last answer with a name. */
+const FLOWS_LOOKED_AT = 4096
 const QUESTION = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
 const FORM =
   'body: expected {"endpoint": NAME} with {"ask": NAME, "server": "ADDRESS:PORT"} or {"name": NAME, "address": ADDRESS, "port": "443/TCP"}'
@@ -35,20 +40,28 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
   const endpoint = state.endpoints.registry.byName(name)
   if (endpoint === undefined) return refused(404, noEndpoint(state, name))
   const asker = askerOf(state, endpoint)
-  const found = explain(state, asker, asked.question)
-  return found === undefined
-    ? refused(409, `no policy is in force for ${endpoint.name} yet`)
-    : {
-        kind: 'ok',
-        value: withState(state, endpoint, unlessClosed(state, asker, asked.question, found)),
-      }
+  const { question: judged, notes, refusal } = askedOfServer(state, asked.question)
+  const found = explain(state, asker, judged)
+  if (found === undefined) return refused(409, `no policy is in force for ${endpoint.name} yet`)
+  const more = [...notes, ...answerNote(state, endpoint, judged)]
+  const decided: Explanation =
+    refusal === undefined
+      ? unlessClosed(state, asker, judged, found)
+      : { ...found, verdict: 'deny', reason: `${refusal}; policy says: ${found.reason}` }
+  return { kind: 'ok', value: withState(state, endpoint, decided, more) }
 }
 
-function withState(state: AdminState, endpoint: Endpoint, found: Explanation): Explanation {
+function withState(
+  state: AdminState,
+  endpoint: Endpoint,
+  found: Explanation,
+  more: readonly string[],
+): Explanation {
   const remedy = found.verdict === 'deny' ? undefined : state.forwardingRemedy(endpoint)
   const stuck = `this host does not forward IPv4 packets, so allowed connections hang: ${remedy}`
   const faults = found.verdict === 'allow' ? [] : faultsFor(state, endpoint)
-  const notes = [...found.notes, ...stateNotes(state, endpoint), ...faults.map(notInForce)]
+  const own = [...found.notes, ...more, ...stateNotes(state, endpoint)]
+  const notes = [...own, ...faults.map(notInForce)]
   return { ...found, notes: remedy === undefined ? notes : [...notes, stuck] }
 }
 
@@ -84,10 +97,32 @@ function unlessClosed(
 
 /** The endpoint as it asks, with the audit setting that allows what policy denies. */
 function askerOf(state: AdminState, endpoint: Endpoint): Asker {
-  const { id, labels, hook, audit } = endpoint
+  const { id, labels, hook, addresses, audit } = endpoint
   const origin = audit ? (state.auditOf(endpoint).origin ?? 'the endpoint') : undefined
   const audited = state.mode() === 'audit' ? 'the node' : origin
-  return { id, labels, hook, audited }
+  return { id, labels, hook, addresses, audited }
+}
+
+/** A note if addresses of the endpoint's last answer with the name stayed closed. The name cache has no such addresses. */
+function answerNote(
+  { flows }: AdminState,
+  { id }: Endpoint,
+  { name }: Question,
+): readonly string[] {
+  if (name === undefined) return []
+  const text = formatName(name)
+  const oldest = Math.max(flows.oldest, flows.count - FLOWS_LOOKED_AT)
+  for (let number = flows.count - 1; number >= oldest; number--) {
+    if (flows.kindOf(number) !== 'answered' || flows.endpointOf(number) !== id) continue
+    const flow = flows.get(number)
+    if (flow.name !== text) continue
+    if (flow.outcome === 'degraded' || flow.outcome === 'held-out') {
+      return [`the last answer with ${text} was ${outcomeWords(flow.outcome)}`]
+    }
+    // An answer without addresses, for example to AAAA, does not contradict the answer before it.
+    if (flow.addresses > 0) return []
+  }
+  return []
 }
 
 /** Names the states in which the datapath does not do what policy says. */

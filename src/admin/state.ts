@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { StatusShape } from './document/shapes.ts'
 import type { Fault } from '../core/errors.ts'
 import type { EndpointId } from '../core/ids.ts'
+import type { Prefix } from '../core/ip.ts'
 import type { AuditDecision } from '../enforcement/audit-control.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { FlowRing } from '../flows/record/flow-ring.ts'
@@ -60,6 +61,12 @@ export interface AskedQuestion {
   readonly protocol: number
   /** The server that the endpoint would ask. Undefined where the endpoint cannot choose a server. */
   readonly server: SocketAddress | undefined
+}
+
+/** The servers that endpoints can choose. `AskedServers` of proxy/ has this function. */
+export interface ChosenServers {
+  /** `pool`: the server is namegate itself. `passed` and `refused`: the server is not trusted. */
+  trustIn(address: Prefix, port: number): 'pool' | 'trusted' | 'passed' | 'refused'
 }
 
 /** The state of the state folder. */
@@ -190,6 +197,8 @@ export interface AdminState {
   someMetrics(wants: (name: string) => boolean): Promise<string>
   /** Sets the mode. `pinned` adopts the mode that is set in the pinned maps. */
   setMode(mode: Mode | 'pinned'): void
+  /** Undefined while endpoints cannot choose a server (`upstreams.original-destination`). */
+  readonly asked?: ChosenServers | undefined
   /** Asks in the name of an endpoint. Returns false when too many such questions wait (src/proxy/own-questions.ts). */
   ask(question: AskedQuestion, onAnswer: (answer: Uint8Array | undefined) => void): boolean
   /** Makes a setting at run time. `on` undefined removes the setting. */

@@ -61,8 +61,9 @@ export function lineForPeer(
   known: readonly string[],
 ): Explanation['add'] {
   const text = formatProtocol(protocol)
-  if (isGuarded || isDnsConnection(text, port)) return null
-  const [host] = name === undefined ? known : [formatName(name)]
+  if (isDnsConnection(text, port)) return null
+  const names = name === undefined ? known : [formatName(name)]
+  const [host] = isGuarded ? [] : names
   if (host !== undefined) return lineIn(policies, allowText({ host, port, protocol: text }))
   if (address === undefined || isKnownClass(addressClass)) return null
   const own = formatAddress(family, address.octets)

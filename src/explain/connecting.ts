@@ -97,7 +97,7 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
         : null,
     notes: [
       ...unselectedNote(shared),
-      ...notesOf(question, judged, hardest, known),
+      ...notesOf(judged, hardest, question, known),
       ...(denied && expired !== undefined ? [askNameAgain(formatName(expired))] : []),
       ...(isByDefault ? remediesOf(question, peer) : []),
     ],
@@ -157,6 +157,7 @@ function targetOf(
     name: name === undefined ? undefined : wordsOf(name),
     expired: expired === undefined ? undefined : wordsOf(expired),
     address: peer.address,
+    isGuarded: peer.isGuarded,
     isKnown: isKnownClass(peer.addressClass),
     protocol,
     port,
@@ -181,22 +182,25 @@ function expiredNameAt(
 }
 
 function notesOf(
-  { name }: Connect,
   judged: readonly Judged[],
   hardest: Judged,
+  { name }: Connect,
   known: readonly string[],
 ): readonly string[] {
   const notes: string[] = []
   const { peer } = hardest
   if (peer.address === undefined) {
-    notes.push('no address is known: judged as one that no selected prefix but /0 contains')
+    const whose = name === undefined ? '' : ` of ${formatName(name)}`
+    notes.push(
+      `no address${whose} is known yet: if a rule names its address or network, the verdict can differ`,
+    )
   }
   for (const each of judged) {
     if (isDenied(each) === isDenied(hardest)) continue
     notes.push(`${placeOf(each.peer)} is ${isDenied(each) ? 'denied' : 'allowed'}`)
   }
-  if (name !== undefined && peer.isGuarded) {
-    notes.push(`${placeOf(peer)} is guarded: ${formatName(name)} gives it no labels`)
+  if (peer.isGuarded && peer.addressClass !== HOST && isDenied(hardest)) {
+    notes.push(`${placeOf(peer)} is guarded, so no name opens it`)
   }
   if (known.length > 0) notes.push(`${placeOf(peer)} is known by ${known.join(', ')}`)
   return notes

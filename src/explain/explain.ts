@@ -2,7 +2,7 @@
 // daemon uses it for `POST /v1/explain`. The command line uses it on a core that it made from files. The cost is one look at each rule
 // of the endpoint's policies. For a denied question it also looks at rules of other policies, to find the nearest one.
 
-import { formatAddress, isLoopback, type Prefix } from '../core/ip.ts'
+import { containsPrefix, formatAddress, isLoopback, type Prefix, widthOf } from '../core/ip.ts'
 import { formatName } from '../core/name.ts'
 import { formatPort, TCP, UDP } from '../core/protocol.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
@@ -41,10 +41,8 @@ export function explain(
   if (shared === undefined) return undefined
   if (question.kind === 'ask') return explainAsking({ core, policies }, asker, shared, question)
   const { address } = question
-  // Loopback does not pass the interface of the endpoint.
-  if (asker.hook.kind === 'interface' && address && isLoopback(address.family, address.octets)) {
-    return unjudged(shared, question, address)
-  }
+  const inside = address && insideAs(asker, address)
+  if (inside !== undefined) return unjudged(shared, question, inside)
   const found = explainConnecting({ core, shared, all: policies.policies }, asker, question)
   const { name } = question
   if (name === undefined || found.verdict !== 'allow') return found
@@ -55,15 +53,26 @@ export function explain(
   return isAskable ? found : { ...found, notes: [...found.notes, ...unaskedNote(shared, name)] }
 }
 
+/** Returns which address of its own the endpoint asks about. Packets to it do not pass the endpoint's interface. */
+function insideAs({ hook, addresses }: Asker, asked: Prefix): string | undefined {
+  if (hook.kind !== 'interface') return undefined
+  const { family, octets } = asked
+  const place = formatAddress(family, octets)
+  if (isLoopback(family, octets)) return `${place} is loopback`
+  const isOwn = addresses.some(
+    (each) => each.length === widthOf(each.family) && containsPrefix(each, asked),
+  )
+  return isOwn ? `${place} is the workload's own address` : undefined
+}
+
 function unjudged(
   shared: SharedRules,
   { protocol, port }: Extract<Question, { readonly kind: 'connect' }>,
-  { family, octets }: Prefix,
+  inside: string,
 ): Explanation {
-  const place = formatAddress(family, octets)
   return {
     verdict: 'allow',
-    reason: `${formatPort(protocol, port)} is not judged: ${place} is loopback, whose packets stay inside the workload's network namespace`,
+    reason: `${formatPort(protocol, port)} is not judged: ${inside}, whose packets stay inside the workload's network namespace`,
     rules: [],
     selectors: [],
     identities: [],

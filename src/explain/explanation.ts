@@ -26,7 +26,7 @@ export type Question =
     }
 
 /** The endpoint that a question is about. */
-export type Asker = Pick<Endpoint, 'id' | 'labels' | 'hook'> & {
+export type Asker = Pick<Endpoint, 'id' | 'labels' | 'hook' | 'addresses'> & {
   /** Why denied traffic passes: `the node`, or where the endpoint's audit setting was made. Undefined: denied traffic is dropped. */
   readonly audited: string | undefined
 }

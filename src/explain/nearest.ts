@@ -26,6 +26,8 @@ export interface Target {
   /** The name of the address that expired last. Undefined if a name is known or none is remembered. */
   readonly expired: Words | undefined
   readonly address: Prefix | undefined
+  /** True if the guard keeps names from opening the address. */
+  readonly isGuarded: boolean
   /** True for an address of the node, of a known endpoint or of a resource. */
   readonly isKnown: boolean
   readonly protocol: number
@@ -128,11 +130,15 @@ function peersOf({ peers, toPorts }: Rule, target: Target): Part {
 }
 
 function closeness(selector: PeerSelector, target: Target): Part {
-  const { name, address, expired } = target
+  const { name, address, expired, isGuarded } = target
+  const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
   if (selector.kind === 'fqdn') {
     const { text } = selector.pattern
+    if (isGuarded) {
+      const isNamed = name !== undefined && matches(selector.pattern, name.wire)
+      return isNamed ? { near: 0.9, lacks: `${where} is guarded, so no name opens it` } : FAR
+    }
     if (name === undefined) {
-      const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
       if (expired !== undefined) {
         const lacks = `the answer of ${expired.text} with ${where} has expired`
         return matches(selector.pattern, expired.wire) ? { near: 0.9, lacks } : FAR

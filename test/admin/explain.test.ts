@@ -6,6 +6,10 @@ import { test } from 'node:test'
 import { explainBody } from '../../src/admin/explain.ts'
 import { openApi } from '../../src/admin/document/openapi.ts'
 import { AdminServer } from '../../src/admin/server.ts'
+import { OUTCOMES } from '../../src/flows/record/flow-kinds.ts'
+import { mkDnsFlow } from '../support/nodes/dns-flow.ts'
+import { AskedServers } from '../../src/proxy/upstream/asked-servers.ts'
+import { prefixOf } from '../support/nodes/node.ts'
 import { http, mkAdmin } from '../support/nodes/admin.ts'
 import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 
@@ -74,6 +78,87 @@ test('explainBody reports that an allowed connection hangs while this host does 
     const notes = answer.value.notes.filter((note) => note.includes('forward'))
     assert.equal(notes.length, said.length)
     for (const [i, words] of said.entries()) assert.match(notes[i] ?? '', words)
+  }
+})
+
+test('explainBody says that the last answer with the name opened less or nothing', () => {
+  const node = mkPolicyNode([POLICY])
+  const { state } = mkAdmin(node)
+  const answered = (outcome: 'degraded' | 'exact', addresses: number, qtype = 1): void =>
+    state.flows.addDns(
+      0,
+      mkDnsFlow('www.cilium.io', {
+        kind: 'answered',
+        endpoint: node.endpoint('a').id,
+        outcome: OUTCOMES.indexOf(outcome),
+        addresses,
+        qtype,
+      }),
+    )
+  const notes = (question: Readonly<Record<string, string>>): string => {
+    const answer = explainBody(state, { endpoint: 'a', ...question })
+    assert.ok(answer.kind === 'ok')
+    return answer.value.notes.join('\n')
+  }
+  const said = /^the last answer with www\.cilium\.io was degraded \(an address is guarded, or /m
+  const questions = [{ ask: 'www.cilium.io' }, { name: 'www.cilium.io', port: '443' }]
+  for (const question of questions) assert.doesNotMatch(notes(question), said, 'not asked yet')
+  answered('degraded', 0)
+  answered('exact', 0, 28)
+  for (const question of questions) assert.match(notes(question), said)
+  assert.doesNotMatch(notes({ ask: 'dns.cilium.io' }), said, 'another name')
+  answered('exact', 1)
+  for (const question of questions) assert.doesNotMatch(notes(question), said, 'a later answer')
+})
+
+test('explainBody counts the trust in the server, as for a real query', () => {
+  const node = mkPolicyNode([
+    `egress: [ { toPorts: [ { ports: [ { port: "53", protocol: ANY } ], rules: { dns: [ { matchPattern: "*" } ] } } ] } ]`,
+  ])
+  const rows = [
+    [undefined, '192.0.2.1:53', 'allow', /^upstreams\.original-destination is off: the config/m],
+    [{ trusted: ['192.0.2.0/24'] }, '192.0.2.1:53', 'allow', /^$/],
+    [{ trusted: [] }, '198.51.100.1:53', 'allow', /^$/],
+    [
+      { trusted: [] },
+      '192.0.2.1:53',
+      'deny',
+      /^192\.0\.2\.1:53 is refused: it is not in upstreams/,
+    ],
+    [
+      { trusted: ['192.0.2.0/24'] },
+      '198.51.100.1:53',
+      'deny',
+      /^198\.51\.100\.1:53 is refused: .*, and upstreams\.untrusted is refuse; policy says: .* may be asked/,
+    ],
+    [
+      { trusted: ['192.0.2.0/24'], untrusted: 'pass' },
+      '198.51.100.1:53',
+      'allow',
+      /learns nothing from answers of 198\.51\.100\.1:53: it is not in upstreams\.trusted/,
+    ],
+    [{ trusted: [] }, '10.0.0.1:10053', 'allow', /10\.0\.0\.1:10053 is namegate itself/],
+  ] as const
+  for (const [given, server, verdict, said] of rows) {
+    const untrusted = given !== undefined && 'untrusted' in given ? given.untrusted : 'refuse'
+    const asked = new AskedServers({
+      trusted: (given?.trusted ?? []).map(prefixOf),
+      servers: [{ family: 4, address: '198.51.100.1', port: 53 }],
+      untrusted,
+      isOurs: (_family, _octets, port) => port === 10_053,
+    })
+    const { state } = mkAdmin(node, { asked: given === undefined ? undefined : asked })
+    // Audit does not let such a query pass.
+    for (const mode of ['enforce', 'audit'] as const) {
+      const answer = explainBody(
+        { ...state, mode: () => mode },
+        { endpoint: 'a', ask: 'a.test', server },
+      )
+      assert.ok(answer.kind === 'ok')
+      const { value } = answer
+      assert.equal(value.verdict, verdict, server)
+      assert.match(verdict === 'deny' ? value.reason : value.notes.join('\n'), said)
+    }
   }
 })
 

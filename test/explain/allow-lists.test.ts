@@ -126,6 +126,22 @@ const ROWS: readonly (readonly [
     2,
     'a DNS server is a way around names',
   ],
+  [
+    connect({ address: '169.254.169.254' }),
+    `443/TCP is denied: no line of ${FILE} allows it`,
+    [],
+    '169.254.169.254:443/tcp',
+    null,
+    'a guarded address: no name could have led to it',
+  ],
+  [
+    connect({ name: 'api.shop.test', address: '169.254.169.254' }),
+    `443/TCP is denied: no line of ${FILE} allows it`,
+    [],
+    '169.254.169.254:443/tcp',
+    3,
+    'a guarded address of an allowed name',
+  ],
 ]
 
 test('explain names the lines of allow-lists, and the line that would allow', () => {
@@ -172,6 +188,17 @@ test('explain says of an asked address that policy allows it as an address', () 
       assert.match(notes.join('\n'), said)
       assert.equal(add, null)
     }
+  }
+})
+
+test('explain says of a guarded address that no name opens it', () => {
+  for (const name of [undefined, 'api.shop.test']) {
+    const { notes, nearest } = explainOn(
+      mkListNode(),
+      connect({ ...(name && { name }), address: '169.254.169.254' }),
+    )
+    assert.match(notes.join('\n'), /^169\.254\.169\.254 is guarded, so no name opens it$/m)
+    assert.notEqual(nearest?.missing, 'api.shop.test does not match api.shop.test')
   }
 })
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Question } from '../../src/explain/explanation.ts'
 import { connect, explainOn } from '../support/nodes/explain.ts'
+import { prefixOf } from '../support/nodes/node.ts'
 import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 
 /** One rule a line. The first rule is on line 7. */
@@ -112,5 +113,28 @@ test('explain says that loopback stays inside the network namespace of an interf
       assert.equal(found.nearest, null)
       assert.deepEqual(found.notes, [])
     }
+  }
+})
+
+test('explain says that packets to an own address of an interface endpoint stay inside', () => {
+  const node = mkPolicyNode(['egress: [ { toCIDR: [ 192.0.2.0/28 ] } ]'])
+  const addresses = ['10.9.0.2/32', '10.8.0.0/24', 'fd00::2/128'].map(prefixOf)
+  for (const { address, kind, verdict } of [
+    { address: '10.9.0.2', kind: 'interface', verdict: 'allow' },
+    { address: 'fd00::2', kind: 'interface', verdict: 'allow' },
+    // Another workload of the prefix can have it.
+    { address: '10.8.0.2', kind: 'interface', verdict: 'deny' },
+    { address: '10.9.0.3', kind: 'interface', verdict: 'deny' },
+    // The processes of a cgroup share the addresses of the host.
+    { address: '10.9.0.2', kind: 'cgroup', verdict: 'deny' },
+  ] as const) {
+    const hook =
+      kind === 'cgroup'
+        ? ({ kind, path: 'a' } as const)
+        : ({ kind, name: 'eth0', side: 'ingress' } as const)
+    const found = explainOn(node, connect({ address }, '80'), 'a', { hook, addresses })
+    assert.equal(found.verdict, verdict, `${address} ${kind}`)
+    if (verdict === 'deny') continue
+    assert.match(found.reason, /^80\/TCP is not judged: \S+ is the workload's own address, /)
   }
 })

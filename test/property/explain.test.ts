@@ -66,7 +66,12 @@ class Run {
     const [port, protocol] = pick
     const known = name === undefined ? {} : { name: wireOf(name) }
     const asked = { kind: 'connect', address, port, protocol, ...known } as const
-    const found = explain({ core, policies }, { id, labels, hook, audited: undefined }, asked)
+    // Without own addresses, because no packet to them is judged.
+    const found = explain(
+      { core, policies },
+      { id, labels, hook, addresses: [], audited: undefined },
+      asked,
+    )
     assert.ok(found !== undefined)
     this.checkRules(found)
     return found.verdict

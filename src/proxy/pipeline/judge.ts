@@ -51,6 +51,11 @@ export class Judge {
     this.#options = options
   }
 
+  /** The servers that clients can choose. Undefined if clients cannot choose. */
+  get asked(): AskedServers | undefined {
+    return this.#options.asked?.servers
+  }
+
   /** Number of the rule that denied the last judged question. Under audit: of the rule that would have denied it (DnsVerdicts). */
   get deniedBy(): number {
     return this.#options.verdicts.deniedBy

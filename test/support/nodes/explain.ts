@@ -40,11 +40,11 @@ export function explainOn(
   from = 'a',
   asker: Partial<Asker> = {},
 ): Explanation {
-  const { id, labels, hook } = node.endpoint(from)
+  const { id, labels, hook, addresses } = node.endpoint(from)
   const { core, policies } = node
   const found = explain(
     { core, policies },
-    { id, labels, hook, audited: undefined, ...asker },
+    { id, labels, hook, addresses, audited: undefined, ...asker },
     question,
   )
   assert.ok(found !== undefined, `${from} has rules`)
