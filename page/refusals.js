@@ -63,7 +63,7 @@ export class Refusals extends Component {
             ${` ${file}:${line}:${column}: ${message}`}
           </p>`,
       )}
-      ${all.length === 0 && html`<p class="card">Nothing was refused yet. New refusals appear here at once.</p>`}
+      ${all.length === 0 && html`<p class="card">No refusal to show. New refusals appear here at once.</p>`}
       <ul class="refusals">
         ${rows.map((row) => html`<${Refusal} key=${row.key} row=${row} />`)}
       </ul>
@@ -98,13 +98,14 @@ class Refusal extends Component {
   }
 
   render({ row }, { why, isOpen }) {
-    const { verdict, kind, endpoint, what, names, count, time, reason, question } = row
+    const { verdict, kind, endpoint, what, names, guarded, count, time, reason, question } = row
     return html`<li class="card refusal">
       <div class="head">
         <${Badge} kind=${verdict === 'audit' ? 'warn' : 'bad'}>${KINDS[kind] ?? kind}<//>
         <strong class="what">${what}</strong>
         <span class="muted">${endpoint ?? 'unknown client'}</span>
         ${names.length > 0 && html`<span class="muted">known as ${names.join(', ')}</span>`}
+        ${names.length === 0 && guarded && html`<span class="muted">guarded, so no name opens it</span>`}
         <span class="end muted">
           ${count > 1 && html`<strong>${formatNumber(count)}×</strong>`}${' '}<time datetime=${time}
             >${timeOfDay(time)}</time

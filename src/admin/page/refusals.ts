@@ -26,6 +26,8 @@ export interface RefusalRow {
   readonly what: string
   readonly names: readonly string[]
   readonly reason: string | null
+  /** True if the address of a packet is guarded, so that no name opens it. */
+  readonly guarded: boolean
   readonly rules: readonly FlowRuleShape[]
   /** True if a deny rule refused, which no allow rule can outweigh. */
   readonly isDenyRule: boolean
@@ -84,6 +86,7 @@ function dnsRow(flow: DnsFlowShape, key: string, what: string): RefusalRow {
     ...common(flow, key, what),
     names: [],
     reason: reason === null ? null : deniedWords(reason),
+    guarded: false,
     rules,
     isDenyRule: false,
     allow: flow.kind === 'denied' || flow.kind === 'audited' ? (linesForName(flow) ?? null) : null,
@@ -93,12 +96,13 @@ function dnsRow(flow: DnsFlowShape, key: string, what: string): RefusalRow {
 }
 
 function packetRow(flow: PacketFlowShape, key: string, what: string): RefusalRow {
-  const { endpoint, names, peer, port, protocol, reason, rules } = flow
+  const { endpoint, names, peer, port, protocol, reason, guarded, rules } = flow
   const hasPort = port > 0 && /^(?:TCP|UDP|SCTP)$/i.test(protocol)
   return {
     ...common(flow, key, what),
     names,
     reason,
+    guarded,
     rules,
     isDenyRule: flow.deniedBy === 'rule',
     allow: linesForPacket(flow) ?? null,

@@ -9,6 +9,7 @@ import { loadPolicies } from '../../../src/policy/load/load.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
 import { mkPolicies, type Node } from '../../support/nodes/node.ts'
+import { DROP_SHAPE } from '../../support/nodes/packet-shape.ts'
 import { mkPolicyNode } from '../../support/nodes/policy-node.ts'
 
 const BASE = 'egress: [ { toCIDR: [ 192.0.2.0/28 ] } ]'
@@ -29,21 +30,7 @@ const DNS: DnsFlowShape = {
   rules: [POLICY_RULE],
 }
 
-const PACKET: PacketFlowShape = {
-  ...common,
-  kind: 'drop',
-  peer: '203.0.113.9',
-  protocol: 'TCP',
-  port: 443,
-  identity: 2,
-  labels: ['world-ipv4'],
-  names: [],
-  expiredName: null,
-  guarded: false,
-  deniedBy: 'default',
-  rules: [POLICY_RULE],
-  reason: 'policy',
-}
+const PACKET: PacketFlowShape = { ...DROP_SHAPE, rules: [POLICY_RULE] }
 
 const PROTOCOLS: Readonly<Record<string, number>> = { TCP: 6, UDP: 17, SCTP: 132 }
 

@@ -145,6 +145,12 @@ async function look(page: Page, view: string, how: string): Promise<void> {
     0,
     `${view} ${how}: nothing reaches beyond the screen`,
   )
+  const cut =
+    "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('nav'))"
+  assert.equal(await page.evaluate(cut), 0, `${view} ${how}: every view is offered`)
+  if (view !== 'refusals') return
+  const width = "document.querySelector('code.block').clientWidth / document.body.clientWidth"
+  assert.ok(Number(await page.evaluate(width)) > 0.5, `${how}: the lines to copy have room`)
 }
 
 test(
@@ -206,7 +212,7 @@ test(
     state.flows.addDns(Date.now(), mkDnsFlow('key.test', { kind: 'denied' }))
     const page = await (await open(context)).newPage()
     await page.goto(`http://127.0.0.1:${lab.tcp.port}/`)
-    await page.type('#token', TOKEN)
+    await page.keyboard.type(TOKEN)
     await page.keyboard.press('Enter')
     await until(page, "document.querySelector('.tiles') !== null")
     const names: string[] = []
@@ -238,5 +244,7 @@ test(
     )
     await page.type('input[type=search]', ' KEY.')
     await until(page, "document.querySelectorAll('.refusal').length === 1")
+    await page.click('.toolbar button:last-child')
+    await until(page, "/^No refusal to show/.test(document.querySelector('p.card')?.textContent)")
   },
 )
