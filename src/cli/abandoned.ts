@@ -1,9 +1,10 @@
 // `findAbandoned` finds enforcement and interception that a daemon left in the kernel when it died or ended, and that no daemon holds now.
 // The workloads then stay as restricted as before, and can ask no name. It looks at the daemons of `namegate up`, whose configurations are
 // in /run/namegate, at the pins in bpffs, and at the tables of this network namespace. Pins with a path of `namegate up` can belong to a
-// daemon that ran with a configuration of `up --write`. It changes nothing.
+// daemon that ran with a configuration of `up --write`. The note of a daemon says whose its pins are, also if the configuration that this
+// host should run has the same pin path. It changes nothing.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_PIN_PATH, UP_PIN_PATH } from '../core/pin-path.ts'
@@ -56,8 +57,10 @@ export async function findAbandoned(
   const tables = runs.some(({ isInside }) => !isInside) ? [] : await freeTables(run)
   const usual = existsSync(config.file) ? config.file : undefined
   const left = pins.map((path): LeftByDaemon => {
-    const isUsual = path === config.datapath.pinPath && usual !== undefined
-    const file = isUsual ? usual : configOfPins(path)
+    const noted = configOfPins(path)
+    const isOurs = path === config.datapath.pinPath && usual !== undefined
+    const isUsual = isOurs && (noted === undefined || noted === realpathSync(usual))
+    const file = isUsual ? usual : noted
     return { parts: [`eBPF programs (pins in ${path})`], file, isUsual }
   })
   // Each daemon with eBPF has pins of its own. The tables can belong to any of these daemons, and the remedy of each removes them.

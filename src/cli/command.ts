@@ -13,6 +13,11 @@ export interface CommandOutput {
   stderr(text: string): void
   /** The terminal that shows stdout. Undefined if stdout is no terminal. */
   readonly terminal?: Terminal | undefined
+  /**
+   * For a command that must remove what it has set up. Calls `run` when the reader of stdout or stderr has ended. The command then ends
+   * itself, and no failed write ends the process.
+   */
+  readonly onNoReader?: (run: () => void) => void
 }
 
 /** A terminal, for commands that fit their text to it or write the same place again. */

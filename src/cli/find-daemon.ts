@@ -50,7 +50,7 @@ export async function runningBeside(
     )
   }
   if (place.path !== DEFAULT_SOCKET) {
-    note(`no daemon at ${place.path} (the socket ${place.named}); asking the one at ${only}`)
+    note(`no daemon at the socket ${place.named}; asking the only one that runs, ${shown(only)}`)
   }
   return { path: only, named: 'of the only daemon that runs' }
 }
@@ -67,10 +67,15 @@ function remedyOf(running: readonly string[]): string {
   return `choose a running one with ${running.map(optionFor).join(', ')}`
 }
 
-/** Returns the option that names a daemon, with the workload of a daemon of `namegate up`. */
+/** Returns the option that names a daemon. */
 function optionFor(path: string): string {
+  return `--socket ${shown(path)}`
+}
+
+/** Returns the socket, with the workload of a daemon of `namegate up`. */
+function shown(path: string): string {
   const workload = noteIn(dirname(path))?.workload
-  return `--socket ${path}${workload === undefined ? '' : ` (protects ${workload})`}`
+  return workload === undefined ? path : `${path} (protects ${workload})`
 }
 
 /** Returns the sockets of the daemons that run on this host, except `besides`. */

@@ -1,6 +1,7 @@
 // `runCommand` runs a command with the process's stdout and stderr, and returns its exit code. Only this file translates errors into exit
 // codes. If the reader of stdout has ended (`namegate get names | head`), the process ends with exit code 0. If a write fails for another
-// reason, such as a full disk, the process ends with exit code 3. The daemon does not use this code for its log.
+// reason, such as a full disk, the process ends with exit code 3. No failed write ends a command that calls `onNoReader`. The
+// daemon does not use this code for its log.
 
 import {
   InvalidInputError,
@@ -36,11 +37,15 @@ export async function runCommand(
 
 const processOutput: CommandOutput = {
   stdout: (text) => void process.stdout.write(text, failed),
-  stderr: (text) => void process.stderr.write(text),
+  stderr: (text) => void process.stderr.write(text, stderrFailed),
   get terminal() {
     return process.stdout.isTTY ? processTerminal : undefined
   },
+  onNoReader: (run) => (noReader = run),
 }
+
+/** Set by a command that ends itself. Undefined: a failed write to stdout ends the process. */
+let noReader: (() => void) | undefined
 
 /** The size that a terminal without a known size is taken for. */
 const [COLUMNS, ROWS] = [80, 24]
@@ -62,9 +67,14 @@ export async function written(): Promise<void> {
 
 function failed(error: unknown): void {
   if (error === undefined || error === null) return
-  if (systemCodeOf(error) === 'EPIPE') process.exit(EXIT_OK)
+  if (systemCodeOf(error) === 'EPIPE')
+    return noReader === undefined ? process.exit(EXIT_OK) : noReader()
   process.stderr.write(`namegate: Cannot write to standard output: ${messageOf(error)}\n`)
-  process.exit(EXIT_UNAVAILABLE)
+  if (noReader === undefined) process.exit(EXIT_UNAVAILABLE)
+}
+
+function stderrFailed(error: unknown): void {
+  if (systemCodeOf(error) === 'EPIPE') noReader?.()
 }
 
 // The callback of a write reports its failure, so the event of the stream is ignored.

@@ -70,8 +70,6 @@ export class Recorder {
   readonly #onRefused: (record: NameRecord | ConnectionRecord) => void
   readonly #namesOf = new Map<string, Set<string>>()
   #seen = 0
-  #hasAnswer = false
-  #hasFailure = false
 
   constructor(options: {
     readonly core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
@@ -85,11 +83,6 @@ export class Recorder {
     this.#flows = options.flows
     this.#dump = options.dump
     this.#onRefused = options.onRefused ?? (() => undefined)
-  }
-
-  /** True if the command asked DNS servers, and none of them answered. */
-  get isUnanswered(): boolean {
-    return this.#hasFailure && !this.#hasAnswer
   }
 
   /** Reads new flows and connections. */
@@ -122,11 +115,9 @@ export class Recorder {
         this.#takeName(flow, 'allowed', true)
         break
       case 'answered':
-        this.#hasAnswer = true
         this.#takeName(flow, 'allowed', false)
         break
       case 'upstream-failed':
-        this.#hasFailure = true
         this.#takeName(flow, 'failed', false)
         break
       case 'overloaded':
@@ -201,7 +192,10 @@ export class Recorder {
     return names
   }
 
-  /** Records the names of all addresses. The name cache keeps a mapping at least a minute after its TTL, so none is missed. */
+  /**
+   * Records the names of all addresses. The name cache keeps a mapping for `--grace` after its TTL. If the TTL and the grace are shorter than
+   * the time between two looks, a mapping is missed, and a connection is then recorded without its name.
+   */
   #lookAtNames(): void {
     const { names: cache, ipcache } = this.#core
     const { names, mappings } = cache

@@ -74,7 +74,10 @@ test(
     const cwd = place('other', [running], join(folder, 'not-there.sock'))
     const { code, stderr } = await command(cwd, ...GET)
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /no daemon at .*not-there\.sock .*; asking the one at .*b\.sock/)
+    assert.match(
+      stderr,
+      /no daemon at the socket of .*namegate\.yaml; asking the only one that runs, .*b\.sock/,
+    )
   },
 )
 

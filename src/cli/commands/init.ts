@@ -14,20 +14,24 @@ import { initFiles } from '../up/init-files.ts'
 import { datapathOnHost } from '../up/plan.ts'
 
 const DEFAULT_FOLDER = '/etc/namegate'
+const NO_WAY_OUT =
+  'namegate: this host has no default route, so allowed workloads reach only the networks of this host: add one with ip route add default via ADDRESS\n'
 
 export async function runInit(read: ParsedArguments, output: CommandOutput): Promise<number> {
   if (read.positionals.length > 0) return read.wrong('init takes no argument')
   const folder = resolve(read.texts.get('write') ?? DEFAULT_FOLDER)
   const [resolvers = { file: '/etc/resolv.conf', servers: [] }] = hostResolvers()
+  const { workloads: found, hasNoWayOut } = await workloadsOfHost(runTool)
   const files = initFiles({
     datapath: datapathOnHost(abilities()),
     resolvers,
-    found: await workloadsOfHost(runTool),
+    found,
   })
   write(folder, files, read.flags.has('force'))
   const config = join(folder, CONFIG_FILE)
   loadConfig(config)
   for (const name of files.keys()) output.stdout(`wrote ${join(folder, name)}\n`)
+  if (hasNoWayOut) output.stderr(NO_WAY_OUT)
   const isDefault = folder === DEFAULT_FOLDER
   const option = isDefault ? '' : ` --config ${config}`
   output.stdout(`next:

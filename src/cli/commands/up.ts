@@ -1,8 +1,8 @@
 // `runUp` runs `namegate up`: it decides how to protect the workload, writes and prints the configuration, and runs the daemon until a
-// signal. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock keeps a second run for the same workload
+// signal, or until the reader of its output ends. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock keeps a second run for the same workload
 // away from the folder of the first.
 
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultConfig } from '../../config/load.ts'
 import { formatFault, messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
@@ -43,6 +43,7 @@ const RUN = '/run/namegate'
 /** The first port that is tried for the listener. */
 const PORT = 10_053
 const PORTS_MAX = 1000
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export async function runUp(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const options = readUpOptions(read)
@@ -53,6 +54,7 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   const running = join(RUN, `up-${plan.name}`)
   if (await isListening(join(running, SOCKET))) throw await alreadyRuns(plan, running)
   const posix = loadPosix()
+  const isRunOurs = !existsSync(RUN)
   const lock = lockOrFail(posix, `${running}.lock`, `the folder ${running}`, {
     act: `protect ${plan.name}`,
     otherwise: 'wait until it ends',
@@ -62,6 +64,15 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   } finally {
     lock.release()
     removeFreeLocks(posix)
+    if (isRunOurs) removeEmpty(RUN)
+  }
+}
+
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Another process has files in it, or has removed it.
   }
 }
 
@@ -71,6 +82,7 @@ async function runLocked(
   running: string,
   output: CommandOutput,
 ): Promise<number> {
+  const stopped = untilStopped(output)
   const folder = options.write ?? running
   const socket = join(running, SOCKET)
   const config = join(folder, CONFIG_FILE)
@@ -110,6 +122,7 @@ async function runLocked(
       needsForce: options.write !== undefined && !options.isForced,
       list,
       output,
+      stopped,
       onReady: (seconds) => output.stdout(welcome(plan, options, { list, socket, seconds })),
     })
     isKept = end.isClosed || (isLeft && end.code !== EXIT_OK)
@@ -122,6 +135,14 @@ async function runLocked(
     }
     if (options.write !== undefined) output.stdout(kept(plan, config))
   }
+}
+
+/** Resolves at a signal, and when the reader of stdout or stderr has ended. */
+async function untilStopped(output: CommandOutput): Promise<void> {
+  await new Promise<void>((done) => {
+    for (const signal of SIGNALS) process.on(signal, () => done())
+    output.onNoReader?.(done)
+  })
 }
 
 /** Returns the warnings about lines that were added, and audit settings that were made, while a killed run ran. */
@@ -255,7 +276,7 @@ function welcome(
     `  look at it:  ${program()} flows --socket ${socket} (in another terminal)`,
     `               ${program()} status --socket ${socket}`,
     `  its page:    ${program()} page --socket ${socket}`,
-    `  allow more:  ${addLine('NAME', list)} (takes effect at once)`,
+    `  allow more:  ${addLine('NAME', list)} (takes effect within a second)`,
   ]
   return `${lines.join('\n')}\n`
 }
@@ -264,7 +285,7 @@ function welcome(
 function tryIt({ kind, value }: UpOptions['target'], allows: readonly string[]): readonly string[] {
   const name = allows.find((each) => /^[a-z][a-z0-9.-]*$/i.test(each))
   if (kind !== 'netns' || value.includes('/') || name === undefined) return []
-  return [`  try it:      ip netns exec ${value} curl -sI https://${name}`]
+  return [`  try it:      ip netns exec ${value} curl -sSI https://${name}`]
 }
 
 function kept({ namespace }: UpPlan, config: string): string {

@@ -13,7 +13,7 @@ export const UP: ParsedCommand = {
   docs: 'docs/install.md',
   about: `Finds the interfaces, addresses and DNS servers of a workload that exists already, writes a configuration for them, prints it,
 and runs the daemon with it. The workload can then reach only what you allow. Every refusal is one line, with the line to add to the
-allow-list that the daemon watches: it takes effect at once. Ctrl-C ends the daemon, removes its rules and its list, and prints the
+allow-list that the daemon watches: it takes effect within a second. Ctrl-C ends the daemon, removes its rules and its list, and prints the
 command line that allows the added lines next time. After a kill, the same command keeps them, and what the daemon learned. Needs root.`,
   options: {
     netns: text(
@@ -49,8 +49,8 @@ answers. Can be repeated`,
     force: flag('with --write: replace files that exist'),
     config: UNUSED_CONFIG,
   },
-  exitCodes: `0 ended by a signal, 2 wrong use or invalid policy, 3 the workload was not found, or the daemon could not start or did
-not continue.`,
+  exitCodes: `0 ended by a signal, or because the reader of its output ended ("up ... | head"), 2 wrong use or invalid policy,
+3 the workload was not found, or the daemon could not start or did not continue.`,
   examples: [
     'namegate up --netns box --allow example.com --allow "*.example.org:443/tcp"',
     'namegate up --interface docker0 --audit',

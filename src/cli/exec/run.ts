@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { constants, homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.ts'
-import { nodeAddresses as readNodeAddresses } from '../../config/machine.ts'
+import { readNodeAddresses } from '../../config/node-addresses.ts'
 import { UnavailableError } from '../../core/errors.ts'
 import { parseAddress } from '../../core/ip.ts'
 import { formatSocketAddress, type SocketAddress } from '../../core/socket-address.ts'
@@ -169,8 +169,15 @@ async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promi
   // Reads the last refused packets and records them.
   daemon.housekeeping.look()
   recorder.look()
-  if (recorder.isUnanswered) noteSilence(upstreams, options)
+  if (isUnanswered(daemon)) noteSilence(upstreams, options)
   return end.kind === 'failed' ? notRun(end, options) : { code: codeOf(end), recorder }
+}
+
+/** True if the command asked DNS servers, and none of them answered in time. */
+function isUnanswered({ proxy }: Daemon): boolean {
+  const { answers, failed } = proxy.upstream.pool
+  const isAsked = proxy.admission.counters.allowed > 0
+  return isAsked && failed.some((count) => count > 0) && answers.every((count) => count === 0)
 }
 
 function noteSilence(upstreams: readonly SocketAddress[], { note }: ExecOptions): void {

@@ -66,7 +66,7 @@ function configText(texts: UpTexts): string {
     'upstreams:',
     `  servers: [${servers.value.map((each) => text(formatSocketAddress(each))).join(', ')}]`,
     '',
-    '# A changed file of a policy takes effect at once. *.allow files have one name a line.',
+    '# A changed file of a policy takes effect within a second. *.allow files have one name a line.',
     'policies:',
     `  paths: [${[POLICIES_FOLDER, ...policies].map(text).join(', ')}]`,
     'endpoints:',

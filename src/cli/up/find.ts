@@ -1,7 +1,7 @@
 // `findPlan` looks up the workload that `namegate up` protects, and what this host can do, and then decides (plan-netns.ts, plan-host.ts).
 // It changes nothing.
 
-import { existsSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { foundNames } from '../../core/did-you-mean.ts'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
@@ -27,6 +27,8 @@ import { planNetns } from './plan-netns.ts'
 
 /** Where `ip netns` has the named namespaces. */
 const NAMESPACES = '/run/netns'
+/** NSFS_MAGIC of linux/magic.h. */
+const NSFS_MAGIC = 0x6e73_6673
 /** Files that name the servers of this host. The later ones have the servers behind a resolver on loopback. */
 const RESOLV_CONF = [
   '/etc/resolv.conf',
@@ -68,7 +70,7 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
   // The kernel numbers a namespace when an interface that leads there is read. So the interfaces are read first.
   const host = await readNetwork(run)
   const namespaces = await readNamespaces(run)
-  if (!existsSync(path)) throw noNamespace(given, namespaces)
+  if (!isNamespace(path)) throw noNamespace(given, namespaces)
   return planNetns({
     given,
     name: nameOfNamespace(given),
@@ -81,6 +83,11 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
     files: hostResolvers(),
     upstreams: options.upstreams,
   })
+}
+
+/** True if the file is a namespace of the kernel. The file system of namespaces (nsfs) has no other files. */
+function isNamespace(path: string): boolean {
+  return existsSync(path) && statfsSync(path).type === NSFS_MAGIC
 }
 
 function noNamespace(given: string, namespaces: readonly NamedNamespace[]): UnavailableError {
@@ -162,23 +169,41 @@ export function hostResolvers(): readonly Resolvers[] {
   return RESOLV_CONF.map((file) => ({ file, servers: systemResolvers(file) }))
 }
 
-/** The workloads that are behind veth interfaces of this host, as far as their namespaces have names. */
-export async function workloadsOfHost(run: RunTool): Promise<readonly UpEndpoint[]> {
+/** What `init` finds on this host. */
+export interface HostWorkloads {
+  /** The workloads behind veth interfaces, as far as their namespaces have names. Each has a name of its own. */
+  readonly workloads: readonly UpEndpoint[]
+  /** True if no route of this host is a default route. */
+  readonly hasNoWayOut: boolean
+}
+
+export async function workloadsOfHost(run: RunTool): Promise<HostWorkloads> {
   const host = await readNetwork(run).catch(() => undefined)
-  if (host === undefined) return []
+  if (host === undefined) return { workloads: [], hasNoWayOut: false }
   const namespaces = await readNamespaces(run).catch(() => [])
-  const found: UpEndpoint[] = []
-  for (const nic of host.nics.slice(0, LISTED_MAX)) {
+  const workloads: UpEndpoint[] = []
+  const waysOut = host.routes.filter(({ to }) => to === 'default').map(({ nic }) => nic)
+  const inner = host.nics.filter(({ name }) => !waysOut.includes(name))
+  for (const nic of inner.slice(0, LISTED_MAX)) {
     const behind = namespaceBehind(nic, namespaces)
     if (behind === undefined) continue
-    const inner = await readNetwork(run, join(NAMESPACES, behind.name)).catch(() => undefined)
-    const end = inner?.nics.find(({ index }) => index === nic.peer)
+    const inside = await readNetwork(run, join(NAMESPACES, behind.name)).catch(() => undefined)
+    const end = inside?.nics.find(({ index }) => index === nic.peer)
     const addresses = end === undefined ? [] : globalAddresses(end).map(({ address }) => address)
     if (addresses.length === 0) continue
-    const name = toName(behind.name)
-    found.push({ name, addresses, interface: { name: nic.name, hook: 'ingress' } })
+    const name = unusedName(toName(behind.name), workloads)
+    workloads.push({ name, addresses, interface: { name: nic.name, hook: 'ingress' } })
   }
-  return found
+  return { workloads, hasNoWayOut: waysOut.length === 0 }
+}
+
+/** Returns `box`, or `box-2` and so on if a workload has that name. */
+function unusedName(name: string, workloads: readonly UpEndpoint[]): string {
+  const used = new Set(workloads.map((each) => each.name))
+  for (let i = 1; ; i++) {
+    const each = i === 1 ? name : `${name}-${i}`
+    if (!used.has(each)) return each
+  }
 }
 
 /** How many interfaces `init` looks at. */

@@ -1,7 +1,7 @@
-// Runs the daemon of `namegate up` as a child process, prints refusals while it runs, and removes what it set up. If the daemon is killed,
-// its rules stay in the kernel, and the workload stays closed. The child is `namegate run` with the generated configuration, so that the
-// saved configuration does the same. The child has a process group of its own: Ctrl-C reaches only this process, which ends the child in an
-// orderly way.
+// Runs the daemon of `namegate up` as a child process, prints refusals and changes of its list while it runs, and removes what it set up. If
+// the daemon is killed, its rules stay in the kernel, and the workload stays closed. The child is `namegate run` with the generated
+// configuration, so that the saved configuration does the same. The child has a process group of its own: Ctrl-C reaches only this process,
+// which ends the child in an orderly way.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import { loadBpf } from '../../native/native.ts'
 import type { Client } from '../../client/client.ts'
 import { clientOf } from '../client.ts'
 import { EXIT_NEGATIVE, EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from '../command.ts'
+import { followList, textIn, type FollowedList } from './list-changes.ts'
 import { runIn } from './network.ts'
 import { Refusals } from './refusals.ts'
 import { waitingText } from './waiting-text.ts'
@@ -30,6 +31,8 @@ export interface SessionOptions {
   /** The list to which refusals propose a line. */
   readonly list: WatchedList
   readonly output: CommandOutput
+  /** Ends the session when it resolves. */
+  readonly stopped: Promise<void>
   /** Called once, when the daemon enforces policy. `seconds`: since the start of this process. */
   readonly onReady: (seconds: number) => void
 }
@@ -44,7 +47,6 @@ const END_MS = 15_000
 const KILLED =
   'namegate: the daemon was killed. Its rules stay in force: the workload can ask no name until a daemon runs. Run the same command again'
 const FOLLOWED = ['deny', 'audit'] as const
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export interface SessionEnd {
   readonly code: number
@@ -52,19 +54,18 @@ export interface SessionEnd {
   readonly isClosed: boolean
 }
 
-/** Runs until a signal, or until the daemon ends. */
+/** Runs until `stopped` resolves, or until the daemon ends. */
 export async function runSession(options: SessionOptions): Promise<SessionEnd> {
   const alive = stayAlive()
+  const { file } = options.list
+  const list = { file, text: textIn(file) }
   const daemon = new ChildDaemon(options)
-  const stopped = new Promise<void>((done) => {
-    for (const signal of SIGNALS) process.on(signal, () => done())
-  })
   try {
-    const until = Promise.race([stopped, daemon.ended])
+    const until = Promise.race([options.stopped, daemon.ended])
     const isReady = await Promise.race([untilReady(options), until.then(() => false)])
     if (isReady) {
       options.onReady(process.uptime())
-      await printRefusals(options, until)
+      await follow(options, list, until)
     }
     const { code } = daemon
     // A daemon that could not start may have no lock, so the rules can belong to another. A daemon that ended with 0 was asked to.
@@ -217,15 +218,20 @@ async function pause(ms: number): Promise<void> {
   await new Promise<void>((done) => systemClock.after(ms, done))
 }
 
-/** Prints refusals until `end`. */
-async function printRefusals(options: SessionOptions, end: Promise<void>): Promise<void> {
+/** Prints refusals and changes of the list until `end`. */
+async function follow(
+  options: SessionOptions,
+  list: FollowedList,
+  end: Promise<void>,
+): Promise<void> {
   const { output } = options
   const refusals = new Refusals(options.list)
   const more = systemClock.every(REPEATED_MS, () => {
     for (const line of refusals.repeated()) output.stdout(`${line}\n`)
   })
   let isOver = false
-  for (const verdict of FOLLOWED) void follow(options, verdict, refusals, () => isOver)
+  for (const verdict of FOLLOWED) void printRefusals(options, verdict, refusals, () => isOver)
+  void followList(ownClient(options), list, output, () => isOver)
   await end
   isOver = true
   more.cancel()
@@ -233,7 +239,7 @@ async function printRefusals(options: SessionOptions, end: Promise<void>): Promi
 }
 
 /** Prints the refusals of one verdict. If the stream breaks, for example because the reader was slow, opens it again. */
-async function follow(
+async function printRefusals(
   options: SessionOptions,
   verdict: (typeof FOLLOWED)[number],
   refusals: Refusals,

@@ -11,6 +11,11 @@ import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
 
 const skip = canUseNamegate() ?? false
+/** The map that a report names for entries of another one. */
+const REPORTED_AS: Readonly<Record<string, string>> = {
+  ng_hosts: 'ng_ipcache',
+  ng_source: 'ng_endpoints',
+}
 const ENDPOINT =
   "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }"
 const POLICY = `
@@ -79,7 +84,7 @@ describe('daemon whose maps another program changes', { skip, timeout: 120_000 }
     }
   }
 
-  for (const map of ['ng_ipcache', 'ng_policy', 'ng_source', 'ng_endpoints']) {
+  for (const map of ['ng_hosts', 'ng_ipcache', 'ng_policy', 'ng_source', 'ng_endpoints']) {
     it(`restores deleted entries of ${map}`, async () => {
       const good = held(namegate)
       await deleteAll(map)
@@ -87,18 +92,16 @@ describe('daemon whose maps another program changes', { skip, timeout: 120_000 }
         return JSON.stringify(held(namegate)) === JSON.stringify(good) ? true : undefined
       }
       await namegate.daemon.until(isRight, 'expected the entries again')
-      await namegate.daemon.untilOutput(
-        new RegExp(`${map === 'ng_source' ? 'ng_endpoints' : map} `),
-      )
+      await namegate.daemon.untilOutput(new RegExp(`${REPORTED_AS[map] ?? map} `))
     })
   }
 
   it('restores a changed value, and counts it', async () => {
     const good = held(namegate)
-    const [entry] = await entries('ng_ipcache')
+    const [entry] = await entries('ng_hosts')
     assert.ok(entry !== undefined)
     const value = ['hex', '0a', ...hex(entry.value).slice(2)]
-    const pinned = ['pinned', namegate.pin('ng_ipcache')]
+    const pinned = ['pinned', namegate.pin('ng_hosts')]
     await namegate.bpftool('map', 'update', ...pinned, 'key', ...hex(entry.key), 'value', ...value)
     const isRight = (): true | undefined => {
       return JSON.stringify(held(namegate)) === JSON.stringify(good) ? true : undefined

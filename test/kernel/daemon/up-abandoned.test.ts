@@ -86,6 +86,14 @@ kill -9 $run; wait $run
 echo '--- dead'
 $NG doctor > doctor.log
 grep -A1 enforcement doctor.log
+echo '--- elsewhere'
+# A configuration with the same pin path is found by its place. Its daemon ran before, so its note is older.
+mkdir other && cp -r 'a folder' other/config && cd other
+$NG doctor | grep -A1 enforcement
+$NG status 2>&1
+sed "2s,.*,$PWD/config/namegate.yaml," /run/namegate/*.pins > /run/namegate/0.pins && touch -d '1 hour ago' /run/namegate/0.pins
+$NG doctor | grep -A1 enforcement
+rm /run/namegate/0.pins && cd ..
 echo '--- continued'
 start "exec $(sed -n 's/.*start the daemon: \\(.*\\); to remove the rules: .*/\\1/p' doctor.log | head -1)"
 $NG doctor | grep enforcement
@@ -127,7 +135,7 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
       limitMs: LIMIT_MS,
     })
     const { stdout } = ran
-    const [alive = '', dead = '', continued = '', unknown = '', removed = ''] =
+    const [alive = '', dead = '', elsewhere = '', continued = '', unknown = '', removed = ''] =
       stdout.split(/^--- \w+$/m)
     const text = `${stdout}\n${ran.stderr}`
     assert.match(alive, /^ok +enforcement/m, text)
@@ -139,6 +147,12 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
     assert.match(dead, found, text)
     const config = `'${join(folder, 'a folder/namegate.yaml')}'`
     assert.ok(dead.includes(`run --config ${config}; to remove the rules: `), text)
+    const named = [...elsewhere.matchAll(/start the daemon: \S+ run --config ('.*?'|\S+)/g)]
+    assert.deepEqual(
+      named.map(([, file]) => file?.replace(/;$/, '')),
+      [config, config, config],
+      text,
+    )
     assert.match(continued, /^ok +enforcement/m, text)
     assert.match(unknown, found, text)
     assert.match(unknown, /detach --config FILE;.*\(FILE: the configuration /, text)

@@ -9,10 +9,22 @@ import { cgroupMount } from '../../../src/datapath/hooks/find-hook.ts'
 import { DNS_4 } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { ALLOWED, OTHER, UpLab, type UpRun } from '../../support/labs/up-lab.ts'
+import { PROGRAM } from '../../support/nodes/daemon-process.ts'
 import { until } from '../../support/peers/client.ts'
 
 const skip = canUseNamegate() ?? false
 const STUB = '127.0.0.53'
+/** Runs `up` twice on a host without /run/namegate. At the second time, the user has made the folder. */
+const EMPTY_RUN = `
+mkdir netns && mount --rbind /run/netns netns && mount -t tmpfs none /run && mkdir /run/netns && mount --rbind netns /run/netns
+for made in up user; do
+  [ $made = up ] || mkdir /run/namegate
+  $NG up --netns $BOX --upstream ${DNS_4} --allow ${ALLOWED} > $made.log 2>&1 & up=$!
+  until grep -qs 'is protected' $made.log || ! kill -0 $up; do sleep 0.1; done
+  kill -INT $up; wait $up || cat $made.log >&2
+  [ -e /run/namegate ] && echo $made: left || echo $made: gone
+done
+`
 
 describe('namegate up', { skip }, () => {
   let lab: UpLab
@@ -34,8 +46,8 @@ describe('namegate up', { skip }, () => {
     return [...rules, tc].map(({ stdout }) => stdout).concat(own)
   }
 
-  async function ends(run: UpRun): Promise<string> {
-    const output = await run.end()
+  async function ends(run: UpRun, signal?: NodeJS.Signals): Promise<string> {
+    const output = await run.end(signal)
     assert.equal(output?.code, 0, output?.stderr)
     assert.deepEqual(await look(), untouched)
     return output.stdout
@@ -48,7 +60,7 @@ describe('namegate up', { skip }, () => {
   })
   after(async () => await lab.close())
 
-  it('protects a namespace from this host, prints refusals, and takes a new name at once', async () => {
+  it('protects a namespace from this host, prints refusals, and says when a new name is in force', async () => {
     const { host } = lab.pod(0)
     const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
     assert.match(await run.protects(), /is protected \(tproxy, ebpf\)/)
@@ -59,6 +71,9 @@ describe('namegate up', { skip }, () => {
       assert.equal(code, 0, stderr)
     }
     assert.match(run.process.stdout, /namegate flows --socket [^]*namegate status --socket /)
+    assert.ok(
+      run.process.stdout.includes(`ip netns exec ${host.namespace} curl -sSI https://${ALLOWED}\n`),
+    )
     assert.match(run.process.stdout, /namegate page --socket \S+admin\.sock\n/)
     const [, show = ''] = /`namegate (intercept show [^`]+)`/.exec(run.process.stdout) ?? []
     const shown = await run.command('/', ...show.split(' '))
@@ -88,7 +103,10 @@ describe('namegate up', { skip }, () => {
     assert.match(again.stderr, /To allow more: echo NAME >> \S+\/policies\/up\.allow\n/)
     const [, command = ''] = /: (echo other\.test >> \S+)$/m.exec(run.process.stdout) ?? []
     await run.run('sh', '-c', command)
-    await until('the new name is allowed', async () => (await lab.fetch(host, OTHER, 2)) === '200')
+    await run.process.untilOutput(/^namegate: now in force: other\.test$/m)
+    assert.equal(await lab.fetch(host, OTHER, 2), '200')
+    await run.run('sed', '-i', `/^${ALLOWED}$/d`, command.replace(/.* /, ''))
+    await run.process.untilOutput(/^namegate: no longer in force: www\.shop\.test$/m)
     assert.match(await ends(run), /again +other\.test +\d+ more time/)
     assert.equal(await lab.fetch(host, '198.18.40.9'), '200', 'nothing is enforced after the end')
   })
@@ -122,6 +140,17 @@ describe('namegate up', { skip }, () => {
     assert.match(again.stderr, /kept\/namegate\.yaml exists: give --force/)
   })
 
+  it('removes /run/namegate at its end, if it made the folder', async () => {
+    const { namespace } = lab.pod(1).host
+    const { stdout, stderr } = await lab.node.run('unshare', ['--mount', 'bash', '-c', EMPTY_RUN], {
+      cwd: lab.folder,
+      env: { NO_COLOR: '1', NG: PROGRAM, BOX: namespace },
+      limitMs: 90_000,
+    })
+    assert.equal(stdout, 'up: gone\nuser: left\n', stderr)
+    assert.deepEqual(await look(), untouched)
+  })
+
   it('refuses a folder of --write that the kernel does not make', async () => {
     const target = ['--netns', lab.pod(1).host.namespace, '--allow', ALLOWED]
     const { code, stderr } = await lab.refused(DNS_4, ...target, '--write', '/proc/no-such/folder')
@@ -151,7 +180,7 @@ describe('namegate up', { skip }, () => {
     await until('up reports the setting', () =>
       /INFO: audit set on \{"endpoints":\["/.test(run.process.stderr),
     )
-    await ends(run)
+    await ends(run, 'SIGHUP')
   })
 
   it('protects a cgroup, and passes the queries of other programs', async (t) => {
@@ -171,7 +200,16 @@ describe('namegate up', { skip }, () => {
     assert.equal(await inside(ALLOWED, 10), '200')
     assert.equal(await inside(OTHER, 1), '000')
     assert.equal((await run.run('sh', '-c', `${get} http://${OTHER}/`)).stdout, '200')
-    await ends(run)
+    const port = /port: (\d+), mode: redirect/.exec(run.process.stdout)?.[1] ?? ''
+    const { host, gateway4, gateway6 } = lab.pod(0)
+    for (const at of [gateway4, gateway6]) {
+      for (const over of ['+notcp', '+tcp']) {
+        const args = [`@${at}`, '-p', port, over, '+tries=1', '+time=1', OTHER]
+        const { stdout } = await host.run('dig', args)
+        assert.doesNotMatch(stdout, /status:/, `another machine asks ${at} ${over}`)
+      }
+    }
+    await ends(run, 'SIGTERM')
   })
 
   it('keeps the workload closed when its daemon is killed, and continues when the command runs again', async () => {
@@ -198,6 +236,44 @@ describe('namegate up', { skip }, () => {
     }
   })
 
+  it('ends as with Ctrl-C when the reader of its output has ended', async () => {
+    const { host } = lab.pod(0)
+    const refuse = async (): Promise<unknown> => await lab.fetch(host, OTHER, 1)
+    const switchAudit = async (run: UpRun): Promise<unknown> =>
+      await run.command('/', 'audit', 'on', '--node')
+    for (const [why, end] of [
+      [
+        'no reader of stdout',
+        async (run) => {
+          run.process.stopReading('stdout')
+          await refuse()
+        },
+      ],
+      [
+        'no reader of stderr',
+        async (run) => {
+          run.process.stopReading('stderr')
+          await switchAudit(run)
+        },
+      ],
+    ] satisfies readonly (readonly [string, (run: UpRun) => unknown])[]) {
+      const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
+      await run.protects()
+      await end(run)
+      const output = await run.process.ended(30_000)
+      assert.equal(output?.code, 0, `${why}: ${run.process.stderr}`)
+      assert.deepEqual(await look(), untouched, why)
+      assert.deepEqual(readdirSync(lab.shared), [], why)
+      assert.equal(await lab.fetch(host, OTHER), '200', why)
+    }
+    const early = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
+    await early.process.untilOutput(/^# --- /m)
+    for (const stream of ['stdout', 'stderr'] as const) early.process.stopReading(stream)
+    assert.equal((await early.process.ended(30_000))?.code, 0)
+    assert.deepEqual(await look(), untouched)
+    assert.deepEqual(readdirSync(lab.shared), [])
+  })
+
   it('prints a remedy when the workload does not exist', async () => {
     const { namespace } = lab.pod(0).host
     for (const [args, said] of [
@@ -205,6 +281,10 @@ describe('namegate up', { skip }, () => {
       [
         ['--netns', 'no-such'],
         /No network namespace "no-such": found .*\n {2}Make it .*ip netns add no-such/,
+      ],
+      [
+        ['--netns', '/etc/passwd'],
+        /No network namespace "\/etc\/passwd": found .*\n {2}Give the path of one, such as \/proc/,
       ],
       [['--interface', 'wan0'], /leads to the internet\n {2}.*--cgroup/],
       [['--cgroup', 'no-such.slice'], /does not exist\n {2}Make it/],

@@ -18,6 +18,8 @@ import type { Output } from '../../support/labs/lab-process.ts'
 const skip = canUseExecLab() ?? false
 /** A port without a server. */
 const CLOSED = `${DNS_4}:9`
+/** An address that no host has. */
+const NOWHERE = '198.18.53.77:53'
 const CURL = 'curl --silent --show-error --max-time 8'
 
 describe('namegate exec', { skip }, () => {
@@ -52,6 +54,9 @@ describe('namegate exec', { skip }, () => {
     assert.equal(stdout, '2\n', stderr)
     const note = `no DNS server answered (asked ${CLOSED}): name another one with --upstream ADDRESS`
     assert.ok(stderr.includes(note), stderr)
+    const nowhere = ['--allow', SHOP.name, '--upstream', NOWHERE]
+    const { stderr: early } = await sh('root', nowhere, `timeout 2 ${ask}`)
+    assert.ok(early.includes(`no DNS server answered (asked ${NOWHERE})`), early)
     const { stderr: other } = await sh('root', ['--allow', SHOP.name], ask)
     assert.doesNotMatch(other, /no DNS server answered/)
   })

@@ -85,6 +85,11 @@ export class LabProcess {
     await this.until(check, `expected ${protocol} port ${port}`, limitMs)
   }
 
+  /** Closes the reading end of a pipe, as a reader that ends does. */
+  stopReading(stream: 'stdout' | 'stderr'): void {
+    this.#child[stream]?.destroy()
+  }
+
   kill(signal: NodeJS.Signals): void {
     if (this.running) this.#child.kill(signal)
   }

@@ -202,7 +202,7 @@ export class PacketSite {
       posix,
       pinPath: join(this.#pins, 'case'),
       isInUse: () => false,
-      sizes: { ng_ipcache: 1024, ng_policy: 1024 },
+      sizes: { ng_ipcache: 1024, ng_hosts: 1024, ng_policy: 1024 },
       connections: 4096,
       endpointsMax: 16,
       connectionsPerEndpoint: 4096,
