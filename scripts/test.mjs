@@ -2,11 +2,6 @@
 // with others of its folder (test-order.mjs), and runs in one of several lanes (test-lanes.mjs). Behind them all is whether the conformance
 // table agrees with what ran.
 // Ends with a table by kind and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
-//   node scripts/test.mjs [--list] [--kind KIND] [--bail] [--rank] [--results FILE] [PART-OF-PATH ...]
-//   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
-// `--bail` ends the run at the first failure. `--rank` keeps how long a whole run took, which orders the runs to come. `--results` also
-// writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they take, each property N times
-// as often as usual; seed and path replay what a failure names.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,6 +12,35 @@ import { inProcesses, keepSeconds } from './test-order.mjs'
 import { endAll, indent, runFiles } from './test-process.mjs'
 import { inSources } from './test-stacks.mjs'
 import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
+
+const USAGE = `Usage: npm test [-- OPTION... PART...]
+       npm run property [-- --runs Nx] [--seed SEED [--path PATH]] [PART...]
+Runs all test files, or those whose path contains a PART. Exit code: 0; 1 if a test failed or none ran; 2 for wrong usage.
+
+  --list          lists the files and runs none
+  --kind KIND     runs the files of one kind: ${KINDS.join(', ')}
+  --bail          ends at the first failure
+  --results FILE  also writes every test with its outcome, as JSON
+  --rank          keeps how long each file of a whole run took, which orders the later runs
+  --runs Nx       tries each property N times as often as npm test
+  --seed, --path  replay the failure that names them
+
+Example: npm test -- policy/load
+CONTRIBUTING.md lists the variables of longer runs.
+`
+
+const OPTIONS = {
+  list: { type: 'boolean' },
+  kind: { type: 'string' },
+  bail: { type: 'boolean', default: false },
+  rank: { type: 'boolean' },
+  results: { type: 'string' },
+  property: { type: 'boolean' },
+  runs: { type: 'string' },
+  seed: { type: 'string' },
+  path: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+}
 
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
 const LAST = 'test/conformance/ran.test.ts'
@@ -131,21 +155,26 @@ function summarize(results, seconds) {
   return failures.length === 0 && tests.length > 0
 }
 
+/** The options and the parts of paths. Undefined for wrong usage, after its reason. */
+function readArgs() {
+  try {
+    const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS })
+    if (!positionals.includes('')) return { values, positionals }
+    console.error('An empty PART would choose all files: leave it out')
+  } catch (error) {
+    console.error(error.message)
+  }
+  return undefined
+}
+
 async function main() {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      list: { type: 'boolean' },
-      kind: { type: 'string' },
-      bail: { type: 'boolean', default: false },
-      rank: { type: 'boolean' },
-      results: { type: 'string' },
-      property: { type: 'boolean' },
-      runs: { type: 'string' },
-      seed: { type: 'string' },
-      path: { type: 'string' },
-    },
-  })
+  const read = readArgs()
+  if (read === undefined) return 2
+  const { values, positionals } = read
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return 0
+  }
   const property = values.property ? propertyEnv(values) : undefined
   const files = collect().filter((file) =>
     file === LAST

@@ -104,6 +104,15 @@ test('scripts/test.mjs exits 1 when nothing was run', async () => {
   assert.equal(lines.at(-1), '0 passed, 0 failed, 0 skipped')
 })
 
+test('scripts/test.mjs refuses wrong usage and an empty part, which would choose all files', async () => {
+  for (const part of ['', '--no-such-option']) {
+    const { code, lines } = await runTests(part)
+    assert.deepEqual([code, lines], [2, ['']])
+  }
+  const { code, lines } = await runTests('--help')
+  assert.deepEqual([code, lines[0]], [0, 'Usage: npm test [-- OPTION... PART...]'])
+})
+
 test('scripts/test.mjs --bail ends a file, and the run, at the first failure', async () => {
   const bailing = join(folder, 'test/bails')
   mkdirSync(bailing)
