@@ -131,12 +131,13 @@ export class UpRun {
 
   /** Runs any command with the mounts of this run. */
   async run(...words: readonly string[]): Promise<Output> {
-    return await this.#node.run('nsenter', [`--mount=/proc/${this.process.pid}/ns/mnt`, ...words])
+    const mounts = `--mount=/proc/${this.process.pid}/ns/mnt`
+    return await this.#node.run('nsenter', [mounts, ...words], { limitMs: LIMIT_MS })
   }
 
-  /** Ends it as Ctrl-C does. */
-  async end(): Promise<Output | undefined> {
-    this.process.kill('SIGINT')
+  /** Ends it, by default as Ctrl-C does. */
+  async end(signal: NodeJS.Signals = 'SIGINT'): Promise<Output | undefined> {
+    this.process.kill(signal)
     const output = await this.process.ended(LIMIT_MS)
     this.process.kill('SIGKILL')
     return output
