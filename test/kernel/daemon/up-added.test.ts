@@ -12,9 +12,9 @@ import { ALLOWED, OTHER, UpLab, type UpRun } from '../../support/labs/up-lab.ts'
 import { until } from '../../support/peers/client.ts'
 
 const LIMIT_MS = 90_000
-/** Holds the lock for the rules of interception in its network namespace. Its argument is the folder with the locks. */
+/** Holds the lock for the rules of interception in two network namespaces. Its arguments: the folder with the locks, then the namespaces. */
 const HOLD =
-  'exec 9>>"$1/interception-$(stat -Lc %i /proc/self/ns/net).lock" && flock 9 && echo held && exec sleep 300'
+  'exec 8>>"$1/interception-$(stat -Lc %i "$2").lock" 9>>"$1/interception-$(stat -Lc %i "$3").lock" && flock 8 && flock 9 && echo held && exec sleep 300'
 const NEXT_TIME = /allow these next time: (.*)/
 
 describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false }, () => {
@@ -53,12 +53,15 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     appendFileSync(list, `not a name\nhalf.test`)
     assert.equal((await kill(first))?.code, 3)
 
-    // The start fails because another process holds a lock that the daemon needs.
-    const holder = lab.node.start('sh', ['-c', HOLD, 'sh', lab.shared])
+    // The start fails because another process holds a lock that the daemon needs: that of the host, or inside the namespace its own.
+    const namespaces = [lab.node, lab.pod(0).host].map(({ namespace }) => `/run/netns/${namespace}`)
+    const holder = lab.node.start('sh', ['-c', HOLD, 'sh', lab.shared, ...namespaces])
     await holder.untilOutput(/held/, LIMIT_MS)
-    const failed = await start().process.ended(LIMIT_MS)
-    assert.notEqual(failed?.code, 0, 'a start that fails')
-    assert.match(failed?.stderr ?? '', /left out "not a name": /)
+    const failing = start().process
+    const failed = await failing.ended(LIMIT_MS)
+    assert.ok(failed !== undefined, `the start does not end: ${failing.stdout}${failing.stderr}`)
+    assert.notEqual(failed.code, 0, 'a start that fails')
+    assert.match(failed.stderr, /left out "not a name": /)
     await holder.stop()
     const again = start()
     await again.protects()
@@ -118,7 +121,10 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     assert.equal(to, join(folder, 'policies/up.allow'))
     const commands = [...refused.stderr.matchAll(/^ +(\S*namegate .*)$/gm)].map(([, text]) => text)
     assert.equal(commands.length, 2, refused.stderr)
-    assert.match(commands[0] ?? '', new RegExp(` datapath detach --config ${folder}/namegate.yaml `))
+    assert.match(
+      commands[0] ?? '',
+      new RegExp(` datapath detach --config ${folder}/namegate.yaml `),
+    )
     // One shell, as in a terminal: the first command ends the daemon, and with it the way into its mounts.
     const { code, stderr } = await daemon.run('sh', '-ec', commands.join('\n'))
     assert.equal(code, 0, `${commands.join('; ')}: ${stderr}`)
