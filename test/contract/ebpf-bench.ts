@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EbpfDatapath } from '../../src/datapath/ebpf/adapter.ts'
-import { cgroupMount } from '../../src/datapath/hooks/find-hook.ts'
+import { cgroupMount } from '../../src/native/cgroup-mount.ts'
 import { nativeFile } from '../../src/native/native-files.ts'
 import { loadBpf, loadPosix, type Bpf, type Posix } from '../../src/native/native.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'

@@ -1,8 +1,6 @@
-// This file finds the kernel's present key of a configured hook, or the reason why there is none. Paths of cgroups are inside the
-// cgroup2 mount. That mount is not always /sys/fs/cgroup: with both cgroup versions mounted it is /sys/fs/cgroup/unified.
+// This file finds the kernel's present key of a configured hook, or the reason why there is none.
 
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cgroupMount, cgroupPath } from '../../native/cgroup-mount.ts'
 import { errnoName, type Posix } from '../../native/native.ts'
 import type { Hook, HookState } from '../entries.ts'
 
@@ -91,37 +89,4 @@ function waiting(reason: string): FoundHook {
 
 function failed(reason: string): FoundHook {
   return { kind: 'absent', state: { kind: 'failed', reason } }
-}
-
-export type CgroupPath =
-  | { readonly kind: 'ok'; readonly path: string }
-  | { readonly kind: 'bad'; readonly reason: string }
-
-/** The mount point of the first cgroup2 file system. `mountinfo` is the text of that file of proc(5). */
-export function cgroupMount(
-  mountinfo = readFileSync('/proc/self/mountinfo', 'utf8'),
-): string | undefined {
-  for (const line of mountinfo.split('\n')) {
-    const [mount, filesystem] = line.split(' - ')
-    if (filesystem?.startsWith('cgroup2 ') === true) {
-      return unescapeOctal(mount?.split(' ')[4] ?? '')
-    }
-  }
-  return undefined
-}
-
-/** mountinfo writes a space as \040, and similar characters likewise. */
-function unescapeOctal(text: string): string {
-  return text.replace(/\\([0-7]{3})/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 8)),
-  )
-}
-
-/** The folder of a cgroup. The root cgroup is refused, because every process is in it. */
-export function cgroupPath(mount: string | undefined, configured: string): CgroupPath {
-  const parts = configured.split('/').filter((part) => part !== '' && part !== '.')
-  if (parts.length === 0) return { kind: 'bad', reason: 'the root cgroup cannot be an endpoint' }
-  if (parts.includes('..')) return { kind: 'bad', reason: `cgroup ${configured} leaves its mount` }
-  if (mount === undefined) return { kind: 'bad', reason: 'no cgroup2 file system is mounted' }
-  return { kind: 'ok', path: join(mount, ...parts) }
 }

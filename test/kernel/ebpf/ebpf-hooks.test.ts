@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { endpointId, generation } from '../../../src/core/ids.ts'
 import { linkDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
-import { cgroupMount } from '../../../src/datapath/hooks/find-hook.ts'
+import { cgroupMount } from '../../../src/native/cgroup-mount.ts'
 import { batch, commit, endpoint, POD, policy, prefix } from '../../contract/bench.ts'
 import { ebpfMaker, ip, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { endpointId, generation } from '../../../../src/core/ids.ts'
-import { cgroupMount, cgroupPath } from '../../../../src/datapath/hooks/find-hook.ts'
+import { cgroupMount, cgroupPath } from '../../../../src/native/cgroup-mount.ts'
 import {
   decodeEndpoint,
   decodeHookKey,
