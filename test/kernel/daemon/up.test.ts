@@ -1,11 +1,10 @@
-// `namegate up` on the real kernel: one command protects a namespace, an interface or a cgroup and prints refusals. Other commands find its
+// `namegate up` on the real kernel: one command protects a namespace or an interface and prints refusals. Other commands find its
 // daemon from any folder. Its end leaves nothing.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { cgroupMount } from '../../../src/datapath/hooks/find-hook.ts'
 import { DNS_4 } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { ALLOWED, OTHER, UpLab, type UpRun } from '../../support/labs/up-lab.ts'
@@ -181,35 +180,6 @@ describe('namegate up', { skip }, () => {
       /INFO: audit set on \{"endpoints":\["/.test(run.process.stderr),
     )
     await ends(run, 'SIGHUP')
-  })
-
-  it('protects a cgroup, and passes the queries of other programs', async (t) => {
-    const mount = cgroupMount()
-    if (mount === undefined) return t.skip('no cgroup2 is mounted')
-    const name = `ng-up-${process.pid}`
-    const cgroup = join(mount, name)
-    mkdirSync(cgroup)
-    t.after(() => rmdirSync(cgroup))
-    const run = lab.up(DNS_4, '--cgroup', cgroup, '--allow', ALLOWED)
-    assert.match(await run.protects(), /\(redirect, ebpf\)/)
-    const get = 'curl -s -o /dev/null -w "%{http_code}"'
-    const inside = async (target: string, seconds: number): Promise<string> => {
-      const script = `echo $$ > ${cgroup}/cgroup.procs && exec ${get} -m ${seconds} http://${target}/`
-      return (await run.run('sh', '-c', script)).stdout
-    }
-    assert.equal(await inside(ALLOWED, 10), '200')
-    assert.equal(await inside(OTHER, 1), '000')
-    assert.equal((await run.run('sh', '-c', `${get} http://${OTHER}/`)).stdout, '200')
-    const port = /port: (\d+), mode: redirect/.exec(run.process.stdout)?.[1] ?? ''
-    const { host, gateway4, gateway6 } = lab.pod(0)
-    for (const at of [gateway4, gateway6]) {
-      for (const over of ['+notcp', '+tcp']) {
-        const args = [`@${at}`, '-p', port, over, '+tries=1', '+time=1', OTHER]
-        const { stdout } = await host.run('dig', args)
-        assert.doesNotMatch(stdout, /status:/, `another machine asks ${at} ${over}`)
-      }
-    }
-    await ends(run, 'SIGTERM')
   })
 
   it('keeps the workload closed when its daemon is killed, and continues when the command runs again', async () => {
