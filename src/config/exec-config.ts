@@ -121,5 +121,12 @@ function pathsOf(file: string | undefined): readonly PlacedPath[] {
 function listenerOf(family: Family): ListenerConfig {
   const address = parseAddress(family === 4 ? '127.0.0.1' : '::1')
   invariant(address !== undefined, 'loopback is an address')
-  return { address, port: DNS_PORT, mode: 'explicit', interfaces: [], position: NOWHERE }
+  return {
+    address,
+    port: DNS_PORT,
+    mode: 'explicit',
+    interfaces: [],
+    processes: 'all',
+    position: NOWHERE,
+  }
 }

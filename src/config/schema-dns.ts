@@ -46,6 +46,10 @@ export const listener = group('Address and port that receive queries over UDP an
     doc: 'interfaces on which tproxy intercepts queries; empty = the interfaces of the endpoints',
     unit: 'interface names, or prefixes of names such as lxc*',
   }),
+  processes: oneOf(['all', 'cgroups'], {
+    default: 'all',
+    doc: 'whose queries mode redirect takes: all = those of every process of the network namespace; cgroups = only those of processes in the cgroups of endpoints (needs nftables)',
+  }),
 })
 
 export const intercept = section(

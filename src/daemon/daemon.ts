@@ -46,7 +46,7 @@ import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { refuseTaken } from './open-datapath.ts'
 import { Fencing } from './fencing.ts'
-import { interfacesOf, openInterception } from './open-interception.ts'
+import { placesOf, openInterception } from './open-interception.ts'
 import { makeReadiness, reasonsNotReady } from './readiness.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
 import { systemRandom } from '../core/random.ts'
@@ -235,7 +235,7 @@ export class Daemon {
     await this.transition.finished()
     reportHooks(this.#log, this, this.endpoints.registry.ids())
     this.#fencing.look()
-    await this.interception.start(interfacesOf(this.endpoints.registry))
+    await this.interception.start(placesOf(this.endpoints.registry))
     this.housekeeping.start()
     this.restart.start()
     this.repair?.start()
@@ -295,6 +295,6 @@ export class Daemon {
   #endpointsChanged(): void {
     this.flows.verdicts.keep(this.endpoints.registry)
     this.proxy.endpointsChanged()
-    this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))
+    this.interception.placesChanged(placesOf(this.endpoints.registry))
   }
 }

@@ -17,6 +17,7 @@ import { withInterceptLock } from '../state/lock.ts'
 import { NO_CHANGES, openChanges } from '../intercept/changes.ts'
 import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from '../intercept/plan.ts'
 import { Rules, type InterceptFlags } from '../intercept/rules.ts'
+import type { EndpointPlaces } from '../intercept/targets.ts'
 import { runTool } from '../intercept/tools.ts'
 import { openConntrack } from '../native/netfilter/conntrack.ts'
 import { loadBpf, loadPosix } from '../native/native.ts'
@@ -79,19 +80,19 @@ export function pinnedFlags(pinPath: string | undefined): InterceptFlags {
   }
 }
 
-/** The interfaces at which packets of endpoints enter this host. */
-export function interfacesOf(
-  endpoints: Iterable<{ readonly hook: EndpointHook }>,
-): readonly string[] {
-  const names = [...endpoints].flatMap(({ hook }) =>
+/** Where endpoints are on this host. */
+export function placesOf(endpoints: Iterable<{ readonly hook: EndpointHook }>): EndpointPlaces {
+  const hooks = [...endpoints].map(({ hook }) => hook)
+  const interfaces = hooks.flatMap((hook) =>
     hook.kind === 'interface' && hook.side === 'ingress' ? [hook.name] : [],
   )
-  return [...new Set(names)]
+  const cgroups = hooks.flatMap((hook) => (hook.kind === 'cgroup' ? [hook.path] : []))
+  return { interfaces: [...new Set(interfaces)], cgroups }
 }
 
-/** The interfaces of the endpoints files at which packets of endpoints enter this host. Needs no daemon. */
-export function configuredInterfaces(files: readonly PlacedPath[]): readonly string[] {
-  return interfacesOf(readEndpointFiles(files))
+/** Where the endpoints of the endpoints files are. Needs no daemon. */
+export function configuredPlaces(files: readonly PlacedPath[]): EndpointPlaces {
+  return placesOf(readEndpointFiles(files))
 }
 
 function forgetFlows(): number {

@@ -11,6 +11,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { InterceptChanges } from './changes.ts'
 import { TABLE } from './nft-script.ts'
 import { intercepts, type InterceptPlan } from './plan.ts'
+import type { EndpointPlaces } from './targets.ts'
 import { aboutOf, type Rules } from './rules.ts'
 
 export type InterceptionState =
@@ -51,7 +52,7 @@ export class Interception {
   readonly counters = { repairs: 0 }
   readonly #options: InterceptionOptions
   #state: InterceptionState
-  #endpoints: readonly string[] = []
+  #endpoints: EndpointPlaces = { interfaces: [], cgroups: [] }
   #isDue = false
   #work: Promise<void> | undefined
   /** The next check. */
@@ -84,10 +85,10 @@ export class Interception {
   }
 
   /**
-   * Starts when listeners are bound and policy is in force. `endpoints` are the names of endpoints' interfaces (hook side
-   * ingress); an interface need not exist yet. Throws UnavailableError if `on-start` is set and the rules cannot be installed.
+   * Starts when listeners are bound and policy is in force. Throws UnavailableError if `on-start` is set and the rules cannot be
+   * installed.
    */
-  async start(endpoints: readonly string[]): Promise<void> {
+  async start(endpoints: EndpointPlaces): Promise<void> {
     const { plan, onStart, alone, clock, changes } = this.#options
     if (plan === undefined) return
     this.#endpoints = endpoints
@@ -112,8 +113,8 @@ export class Interception {
       })
   }
 
-  /** The daemon calls this when endpoints or links appear or disappear. Returns at once. */
-  interfacesChanged(endpoints: readonly string[]): void {
+  /** The daemon calls this when endpoints, links or cgroups appear or disappear. Returns at once. */
+  placesChanged(endpoints: EndpointPlaces): void {
     this.#endpoints = endpoints
     if (this.#isStarted) this.#begin()
   }

@@ -7,7 +7,7 @@
 // ports of a bridge, so the datapath must handle these frames. And no iptables chain comes before br_netfilter.
 
 import { formatPrefix, parsePrefix, type Family } from '../core/ip.ts'
-import { hex } from './nft-script.ts'
+import { hex } from './nft-text.ts'
 import { DNS_PORT, type InterceptPlan, type RedirectPart, type Target } from './plan.ts'
 import { routingSteps } from './routing.ts'
 import type { PartNames } from './targets.ts'

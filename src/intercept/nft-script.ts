@@ -10,13 +10,22 @@
 // With br_netfilter, a packet of a bridge port passes prerouting as a frame of the bridge. It loses its socket when it reaches
 // the router, which skips the usual rules. There the chain `rerouted` takes the packet again, before all other chains. This chain
 // must be installed after the first bridge was made, so it is installed again when a bridge appears.
-//
-// REDIRECT needs connection tracking. It runs before the usual nat (-100), so it decides first about a connection. The chain
-// `guard` after it drops packets to port 53 that were neither redirected nor sent by namegate. It is needed because a packet that
-// the kernel takes for an answer of another connection never enters a nat chain.
+// nft-redirect.ts has the rules of REDIRECT.
 
-import type { Family } from '../core/ip.ts'
-import type { InterceptPlan, RedirectPart, Target, TproxyPart } from './plan.ts'
+import type { CgroupLevel } from './cgroups.ts'
+import { cgroupSetName, redirectLines } from './nft-redirect.ts'
+import {
+  chain,
+  counters,
+  HEADER,
+  hex,
+  NFPROTO,
+  NOT_DNS,
+  quoted,
+  set,
+  socketOf,
+} from './nft-text.ts'
+import type { InterceptPlan, TproxyPart } from './plan.ts'
 import type { PartNames } from './targets.ts'
 
 export const TABLE = 'namegate_intercept'
@@ -27,20 +36,17 @@ export const ABOUT_CHAIN = 'about'
  * outlive the program.
  */
 export const DIGESTS_CHAIN = 'seals'
-export const COUNTERS = ['taken', 'forged', 'unheard', 'own', 'guarded', 'bridged'] as const
-export type Counter = (typeof COUNTERS)[number]
 
-const NFPROTO = { 4: 'ipv4', 6: 'ipv6' } as const
-const HEADER = { 4: 'ip', 6: 'ip6' } as const
 /** The chain for packets that come from a bridge to the router. */
 const REROUTED = 'rerouted'
 /** Runs before br_netfilter, which skips the chains after it. */
 const FIRST_OF_ALL = -(2 ** 31)
-const NOT_DNS = ['meta l4proto != { tcp, udp } accept', 'th dport != 53 accept']
 
 export interface NftOptions {
   readonly plan: InterceptPlan
   readonly names: readonly PartNames[]
+  /** The cgroups whose queries are redirected, if the plan says so. */
+  readonly cgroups: readonly CgroupLevel[]
   /** The text for the about chain. */
   readonly about: string
   /** If false, the datapath handles DNS between ports of one bridge. */
@@ -57,7 +63,7 @@ export function installScript(options: NftOptions): string {
     ...table('inet', [
       ...chain(ABOUT_CHAIN, undefined, [`return comment "${options.about}"`]),
       ...(hasTproxy ? tproxyLines(options) : []),
-      ...(plan.redirect === undefined ? [] : redirectLines(plan, plan.redirect)),
+      ...(plan.redirect === undefined ? [] : redirectLines(plan, plan.redirect, options.cgroups)),
     ]),
     ...(withBridge && hasTproxy ? table('bridge', bridgeLines(options)) : []),
     '',
@@ -82,16 +88,27 @@ export function bridgesChanged(
   )
 }
 
-/** The script that updates the interfaces of a plan in force. It is '' if `sets`, by family and name, are up to date. */
+/** True if cgroups are at other levels than before. Then the whole script must be installed again. */
+export function levelsChanged(
+  cgroups: readonly CgroupLevel[],
+  sets: ReadonlyMap<string, readonly string[]>,
+): boolean {
+  const found = [...sets.keys()].filter((key) => key.startsWith('inet cgroups'))
+  const wanted = cgroups.map(({ level }) => `inet ${cgroupSetName(level)}`)
+  return found.toSorted().join() !== wanted.toSorted().join()
+}
+
+/** The script that updates the interfaces and cgroups of a plan in force. It is '' if `sets`, by family and name, are up to date. */
 export function updateScript(
-  names: readonly PartNames[],
+  { names, cgroups }: Pick<NftOptions, 'names' | 'cgroups'>,
   sets: ReadonlyMap<string, readonly string[]>,
 ): string {
   const wanted = names.flatMap(({ routed, ports }, i) => [
     [`inet ${setName(i)}`, routed] as const,
     [`bridge ${setName(i)}`, ports] as const,
   ])
-  return wanted
+  const levels = cgroups.map(({ level, paths }) => [`inet ${cgroupSetName(level)}`, paths] as const)
+  return [...wanted, ...levels]
     .filter(([key, list]) => sets.has(key) && sets.get(key)?.join() !== list.join())
     .map(([key, list]) => refilled(key.replace(' ', ` ${TABLE} `), list))
     .join('')
@@ -108,11 +125,6 @@ function replaced(family: string): readonly string[] {
 
 function table(family: string, lines: readonly string[]): readonly string[] {
   return [`table ${family} ${TABLE} {`, ...lines.map((line) => `  ${line}`), '}']
-}
-
-function chain(name: string, hook: string | undefined, rules: readonly string[]): string[] {
-  const type = hook === undefined ? [] : [`  type ${hook}; policy accept;`]
-  return [`chain ${name} {`, ...type, ...rules.map((rule) => `  ${rule}`), '}']
 }
 
 function tproxyLines({ plan, names }: NftOptions): readonly string[] {
@@ -174,73 +186,6 @@ function bridgeLines({ plan, names }: NftOptions): readonly string[] {
   ]
 }
 
-function redirectLines(plan: InterceptPlan, part: RedirectPart): readonly string[] {
-  const own = ownRules(plan, part)
-  const redirected = ([4, 6] as const).flatMap((family) => {
-    const target = part.targets[family]
-    return target === undefined
-      ? []
-      : [`meta nfproto ${NFPROTO[family]} meta l4proto { tcp, udp } ${toTarget(family, target)}`]
-  })
-  return [
-    ...counters('own', 'guarded'),
-    ...([4, 6] as const).flatMap((family) => serverSet(family, part.exempt?.[family])),
-    ...chain('turn', 'nat hook output priority -110', [
-      ...NOT_DNS,
-      ...own.map((rule) => `${rule} counter name "own" accept`),
-      ...redirected,
-    ]),
-    ...chain('guard', 'filter hook output priority 50', [
-      ...NOT_DNS,
-      ...replyRules(plan, part),
-      ...own.map((rule) => `${rule} accept`),
-      // The last packets of namegate's own TCP connections have no user.
-      ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
-      'counter name "guarded" drop',
-    ]),
-  ]
-}
-
-/**
- * Packets that may go to port 53 for one of two reasons: they answer a client that asks from port 53, or they were redirected to
- * a listener at port 53.
- */
-function replyRules({ tproxy }: InterceptPlan, { targets }: RedirectPart): readonly string[] {
-  const isListener = targets[4]?.port === 53 || targets[6]?.port === 53
-  return [
-    ...(tproxy.length > 0 ? ['ct state untracked accept'] : []),
-    isListener ? 'ct status dnat accept' : 'ct direction reply ct status dnat accept',
-  ]
-}
-
-/** Matches what namegate sends itself. The mark alone is no proof, because any process with CAP_NET_RAW can set it. */
-function ownRules(
-  { mark }: InterceptPlan,
-  { uid, exempt }: RedirectPart,
-  instead?: string,
-): readonly string[] {
-  const who = `meta mark ${hex(mark)} ${instead ?? `meta skuid ${uid}`}`
-  if (exempt === undefined) return [who]
-  return ([4, 6] as const)
-    .filter((family) => exempt[family].length > 0)
-    .map((family) => `${who} ${HEADER[family]} daddr @servers${family}`)
-}
-
-function toTarget(family: Family, target: Target): string {
-  if (target.address === undefined || target.address === LOOPBACK[family]) {
-    return `redirect to :${target.port}`
-  }
-  return `dnat ${HEADER[family]} to ${socketOf(family, target)}`
-}
-
-/** The address to which `redirect` sends the packets of a process in this namespace. */
-const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
-
-function socketOf(family: Family, { address, port }: Target): string {
-  if (address === undefined) return `:${port}`
-  return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
-}
-
 function forInterfaces(part: TproxyPart, i: number, key: string, then: string): readonly string[] {
   const beginnings = part.beginnings.map((beginning) =>
     beginning === '' ? then : `${key} "${beginning}*" ${then}`,
@@ -252,33 +197,10 @@ function nameSet(name: string, names: readonly string[]): readonly string[] {
   return set(name, 'ifname', [], quoted(names))
 }
 
-function serverSet(family: Family, servers: readonly string[] | undefined): readonly string[] {
-  if (servers === undefined || servers.length === 0) return []
-  const type = family === 4 ? 'ipv4_addr' : 'ipv6_addr'
-  return set(`servers${family}`, type, ['flags interval', 'auto-merge'], servers.join(', '))
-}
-
-function set(name: string, type: string, more: readonly string[], elements: string): string[] {
-  const filled = elements === '' ? [] : [`  elements = { ${elements} }`]
-  return [`set ${name} {`, `  type ${type}`, ...more.map((line) => `  ${line}`), ...filled, '}']
-}
-
-function counters(...names: readonly Counter[]): readonly string[] {
-  return names.flatMap((name) => [`counter ${name} {`, '}'])
-}
-
 function bridgeSetName(i: number): string {
   return `bridges${i}`
 }
 
 function setName(i: number): string {
   return `interfaces${i}`
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `"${name}"`).join(', ')
-}
-
-export function hex(mark: number): string {
-  return `0x${mark.toString(16)}`
 }

@@ -44,6 +44,8 @@ export interface TproxyPart {
 /** DNS that processes of this network namespace send. */
 export interface RedirectPart {
   readonly targets: Targets
+  /** True if the part has only the processes in cgroups of endpoints, which appear and disappear. */
+  readonly ofCgroups: boolean
   /** The user of namegate. Its packets with the mark are not redirected if they go to `exempt`. */
   readonly uid: number
   /** Prefixes as text. Undefined means any server. */
@@ -71,7 +73,7 @@ export function makePlan(options: PlanOptions): InterceptPlan | undefined {
   const { config, hasIpv6 } = options
   const listeners = config.listeners.filter(({ mode }) => mode !== 'explicit')
   if (listeners.length === 0) return undefined
-  const faults = config.listeners.flatMap(faultsOf)
+  const faults = [...config.listeners.flatMap(faultsOf), ...dividedProcesses(config.listeners)]
   if (faults.length > 0) throw new InvalidInputError(faults)
   const tproxy = listeners
     .filter(({ mode }) => mode === 'tproxy')
@@ -108,6 +110,9 @@ function faultsOf(listener: ListenerConfig, i: number): readonly Fault[] {
   if (mode !== 'tproxy' && interfaces.length > 0) {
     faults.push(fault(`found interfaces, expected none: only mode tproxy has them, found ${mode}`))
   }
+  if (mode !== 'redirect' && listener.processes === 'cgroups') {
+    faults.push(fault(`found processes: cgroups, expected mode redirect, found mode ${mode}`))
+  }
   for (const name of interfaces) {
     if (isInterfaceName(name.endsWith('*') ? name.slice(0, -1) || 'x' : name)) continue
     const found = JSON.stringify(name)
@@ -118,6 +123,15 @@ function faultsOf(listener: ListenerConfig, i: number): readonly Fault[] {
     )
   }
   return faults
+}
+
+/** One chain redirects the queries of the network namespace, so its listeners agree about processes. */
+function dividedProcesses(listeners: readonly ListenerConfig[]): readonly Fault[] {
+  const [first, ...others] = listeners.filter(({ mode }) => mode === 'redirect')
+  const other = others.find(({ processes }) => processes !== first?.processes)
+  if (first === undefined || other === undefined) return []
+  const message = `listeners: found processes: ${other.processes}, expected ${first.processes}, as the first listener of mode redirect has`
+  return [{ position: other.position, message }]
 }
 
 function toTproxy(listener: ListenerConfig, hasIpv6: boolean): TproxyPart {
@@ -142,7 +156,8 @@ function toRedirect({ config, servers, uid, hasIpv6 }: PlanOptions): RedirectPar
       if (target !== undefined) targets[family] = target
     }
   }
-  return { targets, uid, exempt: exemptOf(config.upstreams, servers) }
+  const ofCgroups = listeners.some(({ processes }) => processes === 'cgroups')
+  return { targets, ofCgroups, uid, exempt: exemptOf(config.upstreams, servers) }
 }
 
 /** The servers that namegate can ask at port 53. Queries to other ports are never redirected. */

@@ -10,7 +10,7 @@
 // Without rule 53, namegate's own marked packets would return to this host instead of going to their server.
 
 import type { Family } from '../core/ip.ts'
-import { hex } from './nft-script.ts'
+import { hex } from './nft-text.ts'
 import type { InterceptPlan } from './plan.ts'
 import { fieldOf } from './targets.ts'
 

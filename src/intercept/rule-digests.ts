@@ -2,8 +2,8 @@
 // never changes. The kernel keeps the digests beside the rules, as comments in a chain that no packet enters. So any later
 // process (the daemon, its successor, `intercept show`) can see which part was changed. A digest is made from what nft(8) lists
 // right after the rules were installed, and compared with what nft lists later. Another version of nft can list the same rule in
-// other words, so then only the number of rules is compared. Sets of interfaces have no digest, because they follow the
-// interfaces.
+// other words, so then only the number of rules is compared. Sets of interfaces and of cgroups have no digest, because they
+// follow these.
 
 import { createHash } from 'node:crypto'
 import { DIGESTS_CHAIN, TABLE } from './nft-script.ts'
@@ -21,6 +21,8 @@ export interface Part {
 /** By kind, family and name: `chain inet queries`, `set inet servers4`, `table bridge`. */
 export type Parts = ReadonlyMap<string, Part>
 
+/** Types of the sets that follow interfaces and cgroups. */
+export const FOLLOWING: readonly string[] = ['ifname', 'cgroupsv2']
 const DIGEST_DIGITS = 16
 const DIGEST = /^((?:table|chain|set) \S+(?: \S+)?) (\d+) ([0-9a-f]+) (\S+)$/
 
@@ -106,7 +108,7 @@ function partOf(item: unknown): readonly [name: string, text: string] | undefine
   if (table !== undefined) {
     return [`table ${String(fieldOf(table, 'family'))}`, fieldsOf(table, 'flags')]
   }
-  if (set !== undefined && fieldOf(set, 'type') !== 'ifname') {
+  if (set !== undefined && !FOLLOWING.includes(String(fieldOf(set, 'type')))) {
     return [name('set', set, 'name'), fieldsOf(set, 'type', 'flags', 'elem')]
   }
   if (chain !== undefined && fieldOf(chain, 'name') !== DIGESTS_CHAIN) {

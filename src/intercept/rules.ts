@@ -11,12 +11,20 @@
 import { createHash } from 'node:crypto'
 import { UnavailableError } from '../core/errors.ts'
 import type { InterceptedInterface } from '../datapath/abilities.ts'
+import { findCgroups, type CgroupLevel } from './cgroups.ts'
 import { inTheWay, KernelRouting, routingText } from './kernel-routing.ts'
 import type { InterceptPlan } from './plan.ts'
-import { bridgesChanged, installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
+import {
+  bridgesChanged,
+  installScript,
+  levelsChanged,
+  removeScript,
+  TABLE,
+  updateScript,
+} from './nft-script.ts'
 import { foreignRule, parseChains, parseInForce, type InForce } from './ruleset.ts'
 import { digestScript } from './rule-digests.ts'
-import { findTargets, parseLinks, type Targeted } from './targets.ts'
+import { findTargets, parseLinks, type EndpointPlaces, type Targeted } from './targets.ts'
 import { mustRun, toolError, type RunTool } from './tools.ts'
 
 /** The interfaces on which the datapath lets DNS pass. */
@@ -30,6 +38,11 @@ export interface RulesOptions {
   readonly flags: InterceptFlags
   /** Forgets connections of port 53. Returns how many it forgot, or a negative errno. */
   readonly forgetFlows: () => number
+}
+
+interface Found extends Targeted {
+  /** The cgroups that a redirect for cgroups takes. */
+  readonly cgroups: readonly CgroupLevel[]
 }
 
 const KINDS = ['inet', 'bridge'] as const
@@ -58,7 +71,7 @@ export class Rules {
   }
 
   /** Replaces namegate's rules in force with the rules of the plan. Returns notes for people. */
-  async up(plan: InterceptPlan, endpoints: readonly string[]): Promise<readonly string[]> {
+  async up(plan: InterceptPlan, endpoints: EndpointPlaces): Promise<readonly string[]> {
     const notes = [...plan.notes, ...(await this.#lookAround(plan))]
     const targets = await this.#targets(plan, endpoints)
     const withBridge = await this.#canBridge(plan, targets)
@@ -87,7 +100,7 @@ export class Rules {
    */
   async keep(
     plan: InterceptPlan,
-    endpoints: readonly string[],
+    endpoints: EndpointPlaces,
   ): Promise<readonly string[] | undefined> {
     const found = await this.inForce()
     if (found?.about !== aboutOf(plan)) return undefined
@@ -113,16 +126,17 @@ export class Rules {
   }
 
   /**
-   * Updates the interfaces of a plan that is in force as `found`, and installs all rules again if they are damaged. Writes only
+   * Updates the interfaces and cgroups of a plan that is in force as `found`, and installs all rules again if they are damaged. Writes only
    * what is out of date.
    */
-  async update(plan: InterceptPlan, endpoints: readonly string[], found: InForce): Promise<void> {
+  async update(plan: InterceptPlan, endpoints: EndpointPlaces, found: InForce): Promise<void> {
     const targets = await this.#targets(plan, endpoints)
     const flags = this.#flags.read()
     this.#keepFlags(flags, targets)
-    const { parts, interfaces } = targets
-    const script = updateScript(parts, found.sets)
-    if (found.damage.length > 0 || bridgesChanged(parts, found.sets)) {
+    const { parts, interfaces, cgroups } = targets
+    const script = updateScript({ names: parts, cgroups }, found.sets)
+    const isOld = bridgesChanged(parts, found.sets) || levelsChanged(cgroups, found.sets)
+    if (found.damage.length > 0 || isOld) {
       await this.#install(plan, targets, await this.#canBridge(plan, targets))
       await this.#noteDigests()
     } else if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
@@ -132,8 +146,12 @@ export class Rules {
   }
 
   /** Replaces all of namegate's rules in one transaction. */
-  async #install(plan: InterceptPlan, { parts }: Targeted, withBridge: boolean): Promise<void> {
-    const script = installScript({ plan, names: parts, about: aboutOf(plan), withBridge })
+  async #install(
+    plan: InterceptPlan,
+    { parts, cgroups }: Found,
+    withBridge: boolean,
+  ): Promise<void> {
+    const script = installScript({ plan, names: parts, cgroups, about: aboutOf(plan), withBridge })
     const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
     const stale = isStale ? removeScript(['bridge']) : ''
     await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
@@ -160,14 +178,16 @@ export class Rules {
     return { removed, notes: removed ? this.#forget() : [] }
   }
 
-  /** The interfaces of the plan, for `show`. */
-  async targets(plan: InterceptPlan, endpoints: readonly string[]): Promise<Targeted> {
+  /** The interfaces and cgroups of the plan, for `show`. */
+  async targets(plan: InterceptPlan, endpoints: EndpointPlaces): Promise<Found> {
     return await this.#targets(plan, endpoints)
   }
 
-  async #targets(plan: InterceptPlan, endpoints: readonly string[]): Promise<Targeted> {
+  async #targets(plan: InterceptPlan, { interfaces, cgroups }: EndpointPlaces): Promise<Found> {
     const links = await mustRun(this.#run, 'ip', ['-j', '-d', 'link'])
-    return findTargets(plan, endpoints, parseLinks(links))
+    const targets = findTargets(plan, interfaces, parseLinks(links))
+    const isAsked = plan.redirect?.ofCgroups === true
+    return { ...targets, cgroups: isAsked ? findCgroups(cgroups) : [] }
   }
 
   /** Keeps the flags that are valid before and after the change. Other flags must be clear while the rules change. */
@@ -236,10 +256,10 @@ export class Rules {
   }
 }
 
-/** Names a plan, in at most 128 octets. Two plans have the same text exactly if their rules differ only in interfaces. */
+/** Names a plan, in at most 128 octets. Two plans have the same text exactly if their rules differ only in interfaces and cgroups. */
 export function aboutOf(plan: InterceptPlan): string {
   const names = plan.tproxy.map(() => ({ routed: [], bridges: [], ports: [] }))
-  const script = installScript({ plan, names, about: '', withBridge: true })
+  const script = installScript({ plan, names, cgroups: [], about: '', withBridge: true })
   const hash = createHash('sha256').update(`${script}${plan.table}`).digest('hex').slice(0, 16)
   const uid = plan.redirect === undefined ? '' : ` uid ${plan.redirect.uid}`
   return `plan ${hash} mark ${plan.mark} table ${plan.table}${uid}`

@@ -1,9 +1,10 @@
 // This file reads `nft -j`. It finds namegate's parts that are in force, and rules of other programs that would take DNS before
 // or after them. The functions are pure. They skip fields that are missing or have another form, so a newer nft causes no error.
 
-import { ABOUT_CHAIN, COUNTERS, TABLE, type Counter } from './nft-script.ts'
+import { ABOUT_CHAIN, TABLE } from './nft-script.ts'
+import { COUNTERS, type Counter } from './nft-text.ts'
 import { DNS_PORT, type InterceptPlan } from './plan.ts'
-import { damageOf, partsOf, digestsOf, type Parts } from './rule-digests.ts'
+import { damageOf, partsOf, digestsOf, FOLLOWING, type Parts } from './rule-digests.ts'
 import { fieldOf } from './targets.ts'
 
 /** namegate's redirect must decide first about a connection's target. A chain at or before this priority would decide earlier. */
@@ -12,7 +13,7 @@ const REDIRECT_PRIORITY = -110
 export interface InForce {
   /** The text of the about chain; '' if it has none. */
   readonly about: string
-  /** Sets of interfaces by family and name, such as `inet interfaces0`. Sorted. */
+  /** Sets of interfaces and of cgroups by family and name, such as `inet interfaces0`. Sorted. */
   readonly sets: ReadonlyMap<string, readonly string[]>
   readonly packets: Readonly<Record<Counter, number>>
   /** The parts that never change by themselves. */
@@ -32,7 +33,7 @@ export function parseInForce(...tables: readonly string[]): InForce {
     const name = COUNTERS.find((each) => each === fieldOf(counter, 'name'))
     if (name !== undefined) packets[name] += Number(fieldOf(counter, 'packets') ?? 0)
     const set = fieldOf(item, 'set')
-    if (fieldOf(set, 'type') === 'ifname') {
+    if (FOLLOWING.includes(String(fieldOf(set, 'type')))) {
       const key = `${String(fieldOf(set, 'family'))} ${String(fieldOf(set, 'name'))}`
       sets.set(key, listOf(fieldOf(set, 'elem')).map(String).toSorted())
     }

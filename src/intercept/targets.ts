@@ -17,6 +17,14 @@ export interface Link {
   readonly isTaken: boolean
 }
 
+/** Where endpoints are on this host. An interface or cgroup need not exist yet. */
+export interface EndpointPlaces {
+  /** Interfaces at which packets of endpoints enter this host. */
+  readonly interfaces: readonly string[]
+  /** Paths inside the cgroup2 mount. */
+  readonly cgroups: readonly string[]
+}
+
 /** The elements of the sets of one part. */
 export interface PartNames {
   /** Interfaces whose packets are routed here. A bridge also stands for its ports. */

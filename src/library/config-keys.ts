@@ -36,6 +36,8 @@ export interface ListenerKeys {
   mode?: 'explicit' | 'tproxy' | 'redirect' | undefined
   /** Interfaces on which tproxy intercepts queries; empty = the interfaces of the endpoints (default []). */
   interfaces?: readonly string[] | undefined
+  /** Whose queries mode redirect takes: all = those of every process of the network namespace; cgroups = only those of processes in the cgroups of endpoints (needs nftables) (default all). */
+  processes?: 'all' | 'cgroups' | undefined
 }
 
 /** Interception rules of the modes tproxy and redirect. */

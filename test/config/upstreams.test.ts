@@ -15,6 +15,7 @@ function mkListener(address: string | undefined, port: number): ListenerConfig {
     port,
     mode: 'explicit',
     interfaces: [],
+    processes: 'all',
     position: { ...POSITION, line: 2 },
   }
 }

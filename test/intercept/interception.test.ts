@@ -9,10 +9,16 @@ import type { InterceptPlan } from '../../src/intercept/plan.ts'
 import { Rules } from '../../src/intercept/rules.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { at } from '../support/labs/intercept-plans.ts'
 
 const PLAN: InterceptPlan = {
   tproxy: [],
-  redirect: { targets: { 4: { address: '127.0.0.1', port: 5300 } }, uid: 0, exempt: undefined },
+  redirect: {
+    targets: { 4: { address: '127.0.0.1', port: 5300 } },
+    ofCgroups: false,
+    uid: 0,
+    exempt: undefined,
+  },
   mark: 1,
   table: 2,
   families: [4],
@@ -72,7 +78,7 @@ test('interception notices a change without an event within seconds, and lists n
     for (let i = 0; i < 10; i++) await turn()
   }
   const state = (): string => interception.state.kind
-  await interception.start([])
+  await interception.start(at())
   assert.equal(state(), 'absent')
   await pass(LOOK_MS)
 

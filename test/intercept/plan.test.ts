@@ -111,6 +111,14 @@ test('makePlan refuses what no rule can express', () => {
       '{ port: 9, mode: redirect, interfaces: [eth0] }',
       /only mode tproxy has them, found redirect/,
     ],
+    [
+      '{ port: 9, mode: tproxy, processes: cgroups }',
+      /listeners\[0\]: found processes: cgroups, expected mode redirect, found mode tproxy/,
+    ],
+    [
+      '{ port: 9, mode: redirect }, { port: 11, mode: redirect, processes: cgroups }',
+      /found processes: cgroups, expected all, as the first listener of mode redirect has/,
+    ],
     ['{ port: 9, interfaces: [eth0] }', /only mode tproxy has them, found explicit/],
     [`{ port: 9, mode: tproxy, interfaces: ['a"b'] }`, /expected a name of 1 to 15 characters/],
     [`{ port: 9, mode: tproxy, interfaces: ['lx+'] }`, /expected a name/],

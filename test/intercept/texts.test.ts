@@ -8,6 +8,7 @@ import { iptablesText } from '../../src/intercept/iptables-text.ts'
 import {
   bridgesChanged,
   installScript,
+  levelsChanged,
   removeScript,
   updateScript,
 } from '../../src/intercept/nft-script.ts'
@@ -43,20 +44,54 @@ const ROWS: readonly (readonly [file: string, plan: InterceptPlan, names: readon
     ['both-ipv4', BOTH, BOTH_NAMES],
   ]
 
+const CGROUPS = mkPlan({ listeners: '{ port: 5300, mode: redirect, processes: cgroups }' })
+const LEVELS = [
+  { level: 1, paths: ['job.slice', 'unified/odd name.slice'] },
+  { level: 3, paths: ['user.slice/user-1000.slice/app.slice'] },
+]
+
 function expected(name: string): string {
   return readFileSync(new URL(`expected/${name}`, import.meta.url), 'utf8')
 }
 
 for (const [file, plan, names] of ROWS) {
   test(`installScript and iptablesText equal expected/${file}`, () => {
-    const script = installScript({ plan, names, about: 'text', withBridge: true })
+    const script = installScript({ plan, names, cgroups: [], about: 'text', withBridge: true })
     assert.equal(script, expected(`${file}.nft`))
     assert.equal(iptablesText(plan, names), expected(`${file}.iptables`))
   })
 }
 
+test('installScript redirects only the queries of the cgroups', () => {
+  const options = { plan: CGROUPS, names: [], about: 'text', withBridge: true }
+  assert.equal(installScript({ ...options, cgroups: LEVELS }), expected('cgroups.nft'))
+  assert.doesNotMatch(installScript({ ...options, cgroups: [] }), /goto redirected|guarded" drop/)
+})
+
+test('updateScript writes the cgroups that differ, and levelsChanged is true for other levels', () => {
+  const sets = new Map([
+    ['inet cgroups1', ['5034']],
+    ['inet cgroups3', LEVELS[1]?.paths ?? []],
+  ])
+  assert.equal(levelsChanged(LEVELS, sets), false)
+  assert.equal(levelsChanged(LEVELS.slice(1), sets), true, 'a level is gone')
+  assert.equal(levelsChanged(LEVELS, new Map([...sets].slice(1))), true, 'a level is new')
+  const change = 'inet namegate_intercept cgroups1'
+  assert.equal(
+    updateScript({ names: [], cgroups: LEVELS }, sets),
+    `flush set ${change}\nadd element ${change} { "job.slice", "unified/odd name.slice" }\n`,
+    'a cgroup that was made again has another number',
+  )
+})
+
 test('installScript leaves the bridge out if the kernel has none for it', () => {
-  const script = installScript({ plan: TPROXY, names: TPROXY_NAMES, about: '', withBridge: false })
+  const script = installScript({
+    plan: TPROXY,
+    names: TPROXY_NAMES,
+    cgroups: [],
+    about: '',
+    withBridge: false,
+  })
   assert.doesNotMatch(script, /table bridge/)
 })
 
@@ -66,7 +101,7 @@ test('updateScript writes the sets that differ, or nothing', () => {
     ['bridge interfaces0', ['veth1']],
     ['inet interfaces1', ['gone0']],
   ])
-  const script = updateScript(TPROXY_NAMES, sets)
+  const script = updateScript({ names: TPROXY_NAMES, cgroups: [] }, sets)
   assert.equal(
     script,
     'flush set inet namegate_intercept interfaces1\n',
@@ -74,11 +109,11 @@ test('updateScript writes the sets that differ, or nothing', () => {
   )
   sets.set('inet interfaces1', []).set('inet interfaces0', [])
   assert.equal(
-    updateScript(TPROXY_NAMES, sets),
+    updateScript({ names: TPROXY_NAMES, cgroups: [] }, sets),
     'flush set inet namegate_intercept interfaces0\nadd element inet namegate_intercept interfaces0 { "br0" }\n',
   )
   sets.set('inet interfaces0', ['br0'])
-  assert.equal(updateScript(TPROXY_NAMES, sets), '')
+  assert.equal(updateScript({ names: TPROXY_NAMES, cgroups: [] }, sets), '')
 })
 
 test('bridgesChanged is true when a bridge was added or removed, because the chain must be added after it', () => {

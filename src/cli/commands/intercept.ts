@@ -17,12 +17,7 @@ import { routingSteps } from '../../intercept/routing.ts'
 import { aboutOf, type Rules } from '../../intercept/rules.ts'
 import type { InForce } from '../../intercept/ruleset.ts'
 import { loadPosix } from '../../native/native.ts'
-import {
-  configuredInterfaces,
-  makeRules,
-  pinnedFlags,
-  planOf,
-} from '../../daemon/open-interception.ts'
+import { configuredPlaces, makeRules, pinnedFlags, planOf } from '../../daemon/open-interception.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -60,7 +55,7 @@ export async function runIntercept(read: ParsedArguments, output: CommandOutput)
 async function up(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
   const { plan, config } = await readPlan(read, uid)
   const rules = rulesOf(config.datapath.kind === 'ebpf' ? config.datapath.pinPath : undefined)
-  const endpoints = configuredInterfaces(config.endpoints.files)
+  const endpoints = configuredPlaces(config.endpoints.files)
   const notes = await alone(async () => await rules.up(plan, endpoints))
   for (const note of notes) output.stderr(`namegate: ${note}\n`)
   output.stdout(`intercepted: ${wordsOf(plan)}\n`)
@@ -89,9 +84,14 @@ function nothingFound(): string {
 async function show(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
   const { plan, config } = await readPlan(read, uid)
   const rules = rulesOf(undefined)
-  const endpoints = configuredInterfaces(config.endpoints.files)
-  const names = (await rules.targets(plan, endpoints)).parts
+  const endpoints = configuredPlaces(config.endpoints.files)
+  const { parts: names, cgroups } = await rules.targets(plan, endpoints)
   if (read.flags.has('iptables')) {
+    if (plan.redirect?.ofCgroups === true) {
+      throw new UsageError(
+        '--iptables: found a listener with processes: cgroups, which needs nftables',
+      )
+    }
     output.stdout(iptablesText(plan, names))
     return EXIT_OK
   }
@@ -101,7 +101,7 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
   const amiss = found === 'unknown' ? [] : await amissIn(rules, plan, found)
   const isSo = found === 'unknown' ? undefined : found?.about === about && amiss.length === 0
   const isInForce = daemon === undefined ? isSo : daemon.isInForce
-  const script = installScript({ plan, names, about, withBridge: true })
+  const script = installScript({ plan, names, cgroups, about, withBridge: true })
   if (read.texts.has('output')) {
     output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
     return EXIT_OK
@@ -236,8 +236,11 @@ function wordsOf({ tproxy, redirect }: InterceptPlan): string {
     return `tproxy to port ${targets[4]?.port ?? targets[6]?.port} from ${whom}`
   })
   const { targets } = redirect ?? {}
+  const whose = redirect?.ofCgroups === true ? ' from the cgroups of endpoints' : ''
   const turned =
-    targets === undefined ? [] : [`redirect to port ${targets[4]?.port ?? targets[6]?.port}`]
+    targets === undefined
+      ? []
+      : [`redirect to port ${targets[4]?.port ?? targets[6]?.port}${whose}`]
   return [...parts, ...turned].join(', ')
 }
 
@@ -259,9 +262,9 @@ function rowsOf(
     ...common,
   }))
   if (redirect !== undefined) {
-    const { targets, uid } = redirect
+    const { targets, ofCgroups, uid } = redirect
     const port = targets[4]?.port ?? targets[6]?.port
-    rows.push({ mode: 'redirect', port, families: familiesOf(targets), uid, ...common })
+    rows.push({ mode: 'redirect', port, families: familiesOf(targets), ofCgroups, uid, ...common })
   }
   return rows
 }

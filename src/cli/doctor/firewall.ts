@@ -8,7 +8,7 @@ import { InvalidInputError, messageOf, UnavailableError } from '../../core/error
 import { formatAddress } from '../../core/ip.ts'
 import { planOf } from '../../daemon/open-interception.ts'
 import { KernelRouting } from '../../intercept/kernel-routing.ts'
-import { hex } from '../../intercept/nft-script.ts'
+import { hex } from '../../intercept/nft-text.ts'
 import type { InterceptPlan } from '../../intercept/plan.ts'
 import { isMissing, toolError } from '../../intercept/tools.ts'
 import { Findings, isTransparent, type Check, type Examined, type Finding } from './finding.ts'

@@ -46,7 +46,8 @@ export function filesOf(texts: UpTexts): ReadonlyMap<string, string> {
 
 function configText(texts: UpTexts): string {
   const { plan, command, port, socket, pinPath, policies, audit } = texts
-  const { mode, datapath, servers, namespace } = plan
+  const { mode, datapath, servers, namespace, endpoints } = plan
+  const isCgroup = endpoints.value.some(({ cgroup }) => cgroup !== undefined)
   const config = shellWord(texts.config)
   const where =
     namespace === undefined
@@ -58,7 +59,7 @@ function configText(texts: UpTexts): string {
     '',
     `# ${mode.value}: ${mode.why}.`,
     'listeners:',
-    `  - { port: ${port}, mode: ${mode.value} }`,
+    `  - { port: ${port}, mode: ${mode.value}${isCgroup ? ', processes: cgroups' : ''} }`,
     `# The daemon adds the rules that bring queries to the listener. \`namegate intercept show --config ${config}\` prints them.`,
     'intercept: { on-start: true }',
     '',
@@ -76,13 +77,6 @@ function configText(texts: UpTexts): string {
     'dns: { without-rules: deny }',
     ...(audit
       ? ['', '# Audit allows what policy denies, and reports it.', 'audit: { node: true }']
-      : []),
-    ...(plan.passesOthers
-      ? [
-          '',
-          '# Queries of programs that are no workload are forwarded.',
-          'unknown-clients: { wait: 0s, then: allow-unmanaged }',
-        ]
       : []),
     '',
     `# ${datapath.value}: ${datapath.why}.`,

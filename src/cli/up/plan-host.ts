@@ -67,7 +67,6 @@ export function planInterface(facts: InterfaceFacts): UpPlan {
       why,
     },
     servers: chooseServers(upstreams, files, true),
-    passesOthers: false,
     warnings: unseenOnBridge(nic, host),
   }
 }
@@ -162,15 +161,11 @@ export function planCgroup(facts: CgroupFacts): UpPlan {
     namespace: undefined,
     mode: {
       value: 'redirect',
-      why: 'a cgroup has no interface of its own, so every query of this host goes to the daemon',
+      why: 'a cgroup has no interface of its own, so the rules find its queries by the cgroup of the socket',
     },
     datapath: { value: 'ebpf', why: 'only eBPF can enforce policy for a cgroup' },
     endpoints: { value: [{ name, addresses: [], cgroup }], why: 'the given cgroup' },
     servers: chooseServers(upstreams, files, false),
-    passesOthers: true,
-    warnings: [
-      'DNS of all programs of this host passes the daemon until it ends; it forwards queries of other programs as they are',
-      UNSEEN,
-    ],
+    warnings: [UNSEEN],
   }
 }

@@ -43,7 +43,7 @@ export function planNetns(facts: NetnsFacts): UpPlan {
   mustHaveRoute(facts, nics)
   const why = whyInside(facts, nics)
   const servers = chooseServers(upstreams, [asked, ...files], false)
-  const shared = { name, servers, passesOthers: false }
+  const shared = { name, servers }
   if (why !== undefined) {
     return {
       ...shared,

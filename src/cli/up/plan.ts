@@ -33,8 +33,6 @@ export interface UpPlan {
   readonly datapath: Choice<'ebpf' | 'nftables'>
   readonly endpoints: Choice<readonly UpEndpoint[]>
   readonly servers: Choice<readonly SocketAddress[]>
-  /** True if queries of other programs reach the daemon too. The daemon then forwards them and judges none of them. */
-  readonly passesOthers: boolean
   readonly warnings: readonly string[]
 }
 

@@ -42,7 +42,6 @@ const PLAN: UpPlan = {
     why: 'found',
   },
   servers: { value: [{ ...server, port: 53 }], why: 'named' },
-  passesOthers: false,
   warnings: [],
 }
 const TEXTS: UpTexts = {
@@ -96,15 +95,17 @@ test('filesOf writes --allow as an allow-list, and none without --allow', () => 
   assert.ok(!filesOf({ ...TEXTS, allows: [] }).has(ALLOW_FILE))
 })
 
-test('filesOf writes audit, a cgroup and the queries of other programs', () => {
+test('filesOf writes audit and a cgroup, whose queries alone are redirected', () => {
   const plan: UpPlan = {
     ...PLAN,
     mode: { value: 'redirect', why: 'so' },
     endpoints: { value: [{ name: 'build', addresses: [], cgroup: 'a.slice/b' }], why: 'given' },
-    passesOthers: true,
   }
   const config = loadConfig(write('cgroup', filesOf({ ...TEXTS, plan, audit: true, policies: [] })))
-  assert.deepEqual(config.unknownClients, { waitMs: 0, onTimeout: 'allow-unmanaged' })
+  assert.deepEqual(
+    config.listeners.map(({ processes }) => processes),
+    ['cgroups'],
+  )
   assert.ok(config.audit.node)
   const [endpoint] = readEndpointFiles(config.endpoints.files)
   assert.deepEqual(endpoint?.hook, { kind: 'cgroup', path: 'a.slice/b' })

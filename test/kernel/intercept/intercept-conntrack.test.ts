@@ -15,7 +15,7 @@ import {
 } from '../../../src/native/netfilter/conntrack.ts'
 import { isBuilt, loadPosix } from '../../../src/native/native.ts'
 import { makeRules, pinnedFlags } from '../../../src/daemon/open-interception.ts'
-import { mkPlan } from '../../support/labs/intercept-plans.ts'
+import { at, mkPlan } from '../../support/labs/intercept-plans.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
 
 const LISTENER = 5353
@@ -119,7 +119,7 @@ test('Conntrack finds, lists and deletes flows of the kernel', { skip }, async (
     await new Promise((sent) => lost.send('x', 53, '127.0.0.9', sent))
     lost.close()
     assert.equal(count(), 1, 'a flow from before')
-    assert.deepEqual(await rules.up(plan, []), [])
+    assert.deepEqual(await rules.up(plan, at()), [])
     assert.equal(count(), 0)
     const query = await redirected(4, '127.0.0.9')
     query.close()

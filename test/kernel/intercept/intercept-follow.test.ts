@@ -9,7 +9,7 @@ import { Interception, type InterceptionOptions } from '../../../src/intercept/i
 import { Rules } from '../../../src/intercept/rules.ts'
 import { until } from '../../support/peers/client.ts'
 import { outputIn, runIn, snapshot, toolsIn } from '../../support/labs/intercept-lab.ts'
-import { mkPlan } from '../../support/labs/intercept-plans.ts'
+import { at, mkPlan } from '../../support/labs/intercept-plans.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 
@@ -82,15 +82,15 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
 
   it('is off without a transparent listener', async () => {
     const { interception, said } = mkInterception({ plan: undefined })
-    await interception.start([])
-    interception.interfacesChanged(['lxc1'])
+    await interception.start(at())
+    interception.placesChanged(at('lxc1'))
     await interception.stop()
     assert.deepEqual([interception.state, said], [{ kind: 'off' }, []])
   })
 
   it('adds rules at the start, and restores them after a flush of all rules', async () => {
     const { interception, said } = mkInterception()
-    await interception.start(['lxc1'])
+    await interception.start(at('lxc1'))
     assert.deepEqual(interception.state, { kind: 'in-force', notes: [] })
     assert.deepEqual(indexes(), [indexOf('lxc1')])
     for (const command of ['flush ruleset', 'flush table inet namegate_intercept']) {
@@ -110,7 +110,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
   it('follows rules that another program added, and closes the datapath when they are removed', async () => {
     flags = []
     const { interception, said } = mkInterception({ onStart: false, onExit: 'open' })
-    await interception.start(['lxc1'])
+    await interception.start(at('lxc1'))
     assert.equal(interception.state.kind, 'in-force', 'the rules of the test before')
     assert.deepEqual(indexes(), [indexOf('lxc1')])
     assert.equal(runIn(lab.node, ['nft', 'flush', 'ruleset']).code, 0)
@@ -118,8 +118,8 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     await until('the datapath is closed', () => flags.length === 0)
     await until('the state is absent', () => interception.state.kind === 'absent')
     assert.match(said.at(-1) ?? '', /not intercepted: namegate intercept up/)
-    await mkRules().up(PLAN, [])
-    interception.interfacesChanged(['lxc1'])
+    await mkRules().up(PLAN, at())
+    interception.placesChanged(at('lxc1'))
     await until('an interface is added', () => indexes()[0] === indexOf('lxc1'))
     await interception.stop()
     assert.doesNotMatch(outputIn(lab.node, 'nft', 'list', 'ruleset'), /namegate/, 'on-exit: open')
@@ -127,10 +127,10 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
   })
 
   it('restores the routing of such rules, and logs what was missing', async () => {
-    await mkRules().up(PLAN, ['lxc1'])
+    await mkRules().up(PLAN, at('lxc1'))
     const before = snapshot(lab.node)
     const { interception, said } = mkInterception({ onStart: false })
-    await interception.start(['lxc1'])
+    await interception.start(at('lxc1'))
     outputIn(lab.node, 'ip', 'rule', 'del', 'pref', '54')
     outputIn(lab.node, 'ip', '-6', 'route', 'flush', 'table', '20039')
     routingChanged = true
@@ -142,10 +142,10 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
   })
 
   it('leaves rules of another config, and reports them', async () => {
-    await mkRules().up(OTHER, ['lxc1'])
+    await mkRules().up(OTHER, at('lxc1'))
     const were = flags
     const { interception, said } = mkInterception({ onStart: false })
-    await interception.start(['lxc1'])
+    await interception.start(at('lxc1'))
     assert.equal(interception.state.kind, 'other')
     assert.match(said.join(), /rules of another config/)
     assert.equal(flags, were)
@@ -155,7 +155,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
 
   it('passes an interface that was made again to the datapath', async () => {
     const { interception } = mkInterception()
-    await interception.start(['made0'])
+    await interception.start(at('made0'))
     assert.deepEqual(indexes(), [])
     const seen: number[] = []
     for (let round = 0; round < 2; round++) {
@@ -174,7 +174,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
 
   it('reports that it cannot update the rules, and the datapath stays closed', async () => {
     const { interception } = mkInterception()
-    await interception.start(['lxc1'])
+    await interception.start(at('lxc1'))
     outputIn(lab.node, 'ip', 'rule', 'add', 'pref', '9', 'lookup', '200')
     assert.equal(runIn(lab.node, ['nft', 'flush', 'ruleset']).code, 0)
     changes = true

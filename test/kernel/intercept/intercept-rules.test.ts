@@ -5,10 +5,11 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import type { InterceptedInterface } from '../../../src/datapath/abilities.ts'
 import type { InterceptPlan } from '../../../src/intercept/plan.ts'
+import type { EndpointPlaces } from '../../../src/intercept/targets.ts'
 import { aboutOf, Rules } from '../../../src/intercept/rules.ts'
 import type { RunTool } from '../../../src/intercept/tools.ts'
 import { outputIn, runIn, settings, snapshot, toolsIn } from '../../support/labs/intercept-lab.ts'
-import { mkPlan } from '../../support/labs/intercept-plans.ts'
+import { at, mkPlan } from '../../support/labs/intercept-plans.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
 import { bridgeLab, type BridgeLab } from '../../support/labs/lab-bridge.ts'
 
@@ -50,7 +51,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     assert.ok(set.length > 100)
     const rules = mkRules()
     for (const plan of [TPROXY, REDIRECT, BOTH]) {
-      assert.deepEqual(await rules.up(plan, ['veth1']), [])
+      assert.deepEqual(await rules.up(plan, at('veth1')), [])
       assert.equal(await about(rules), aboutOf(plan))
       assert.notDeepEqual(snapshot(node), before)
       assert.deepEqual(await rules.down(), { removed: true, notes: [] })
@@ -64,14 +65,14 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
   test('up again changes nothing, and another plan replaces the first', async () => {
     const before = snapshot(node)
     const rules = mkRules()
-    await rules.up(BOTH, [])
+    await rules.up(BOTH, at())
     const once = snapshot(node)
-    await rules.up(BOTH, [])
+    await rules.up(BOTH, at())
     assert.deepEqual(snapshot(node), once)
-    await rules.up({ ...TPROXY, mark: 0x99, table: 77 }, [])
+    await rules.up({ ...TPROXY, mark: 0x99, table: 77 }, at())
     assert.match(outputIn(node, 'ip', 'rule'), /fwmark 0x99 lookup 77/)
     assert.doesNotMatch(outputIn(node, 'ip', 'rule'), /0x4e47/)
-    await rules.up(REDIRECT, [])
+    await rules.up(REDIRECT, at())
     assert.doesNotMatch(outputIn(node, 'ip', 'rule'), /fwmark/)
     assert.doesNotMatch(outputIn(node, 'nft', 'list', 'ruleset'), /table bridge/)
     await rules.down()
@@ -87,18 +88,21 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
       return await run(tool, args, input)
     }
     for (const before of [undefined, { ...TPROXY, mark: 5, table: 6 }]) {
-      if (before !== undefined) await mkRules().up(before, ['veth1'])
+      if (before !== undefined) await mkRules().up(before, at('veth1'))
       const were = snapshot(node)
       ;[writes, failing] = [0, 0]
-      await mkRules(counted).up(TPROXY, ['veth1'])
+      await mkRules(counted).up(TPROXY, at('veth1'))
       const last = writes
       assert.ok(last >= 9, `writes: ${last}`)
       await mkRules().down()
-      if (before !== undefined) await mkRules().up(before, ['veth1'])
+      if (before !== undefined) await mkRules().up(before, at('veth1'))
       for (failing of [2, last - 3, last]) {
         writes = 0
         const { flags } = mkFlags()
-        await assert.rejects(mkRules(counted, { flags, set: [] }).up(TPROXY, ['veth1']), /planted/)
+        await assert.rejects(
+          mkRules(counted, { flags, set: [] }).up(TPROXY, at('veth1')),
+          /planted/,
+        )
         assert.deepEqual(snapshot(node), were, `write ${failing} of ${last}`)
         assert.deepEqual(flags.read(), [])
       }
@@ -115,7 +119,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
       },
     }
     await assert.rejects(
-      mkRules(toolsIn(node), { flags, set: [] }).up(TPROXY, ['veth1']),
+      mkRules(toolsIn(node), { flags, set: [] }).up(TPROXY, at('veth1')),
       /planted/,
     )
     assert.deepEqual(snapshot(node), before)
@@ -152,7 +156,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     for (const [make, undo, reason] of rows) {
       outputIn(node, ...make.split(' '))
       const before = snapshot(node)
-      await assert.rejects(mkRules().up(TPROXY, []), (error: Error) => {
+      await assert.rejects(mkRules().up(TPROXY, at()), (error: Error) => {
         assert.equal(error.name, 'UnavailableError')
         assert.match(error.message, reason)
         assert.doesNotMatch(error.message, /\n/)
@@ -167,7 +171,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     const rules =
       'table inet fw { chain input { type filter hook input priority 0; policy drop; }; }'
     assert.equal(runIn(node, ['nft', '-f', '-'], rules).code, 0)
-    const [note] = await mkRules().up(TPROXY, [])
+    const [note] = await mkRules().up(TPROXY, at())
     assert.match(note ?? '', /table "inet fw" drops what comes in .*: admit port 53/)
     await mkRules().down()
     outputIn(node, 'nft', 'delete', 'table', 'inet', 'fw')
@@ -177,7 +181,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     const weak = ['setpriv', '--bounding-set=-net_admin', '--reuid=65534', '--clear-groups']
     const run: RunTool = async (tool, args, input) =>
       await Promise.resolve(runIn(node, [...weak, tool, ...args], input))
-    await assert.rejects(mkRules(run).up(TPROXY, []), (error: Error) => {
+    await assert.rejects(mkRules(run).up(TPROXY, at()), (error: Error) => {
       assert.match(
         error.message,
         /^Cannot use nft in this network namespace: .*: run as root or with CAP_NET_ADMIN$/,
@@ -190,21 +194,21 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     const flags = mkFlags()
     const rules = mkRules(toolsIn(node), flags)
     const [one, two] = lab.pods.map((pod) => indexOf(pod.interface))
-    await rules.up(TPROXY, ['veth1', 'later0'])
+    await rules.up(TPROXY, at('veth1', 'later0'))
     assert.deepEqual(flags.set, [[one]])
     assert.deepEqual(await setsOf(rules), {
       'inet interfaces0': ['br0', 'later0', 'veth1'],
       'inet bridges0': ['br0'],
       'bridge interfaces0': ['later0', 'veth1'],
     })
-    await change(rules, TPROXY, ['veth2'])
+    await change(rules, TPROXY, at('veth2'))
     assert.deepEqual(flags.set.slice(1), [[], [two]], 'off before, on after')
     assert.deepEqual(await setsOf(rules), {
       'inet interfaces0': ['br0', 'veth2'],
       'inet bridges0': ['br0'],
       'bridge interfaces0': ['veth2'],
     })
-    await change(rules, TPROXY, ['veth2'])
+    await change(rules, TPROXY, at('veth2'))
     assert.equal(flags.set.length, 3, 'equal flags are not written again')
     await rules.down()
     assert.deepEqual(flags.set.at(-1), [])
@@ -212,11 +216,11 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
 
   test('keep restores damaged parts of the plan, and leaves the others', async () => {
     const rules = mkRules()
-    await rules.up(BOTH, [])
+    await rules.up(BOTH, at())
     const good = snapshot(node)
     const handles = (): string => outputIn(node, 'nft', '-a', 'list', 'ruleset')
     const before = handles()
-    assert.deepEqual(await rules.keep(BOTH, []), [])
+    assert.deepEqual(await rules.keep(BOTH, at()), [])
     assert.equal(handles(), before, 'nothing was written')
     const inet = 'inet namegate_intercept'
     const damages: readonly (readonly [command: string, damage: RegExp])[] = [
@@ -231,7 +235,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
       const found = (await rules.inForce())?.damage ?? []
       assert.equal(found.length, 1, `${command}: ${found.join(', ')}`)
       assert.match(found.join(), damage)
-      assert.deepEqual(await rules.keep(BOTH, []), [])
+      assert.deepEqual(await rules.keep(BOTH, at()), [])
       assert.deepEqual(snapshot(node), good, command)
       assert.deepEqual((await rules.inForce())?.damage, [])
     }
@@ -240,7 +244,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
 
   test('up passes the address of the bridge to the datapath', async () => {
     const { flags } = mkFlags()
-    await mkRules(toolsIn(node), { flags, set: [] }).up(BOTH, [])
+    await mkRules(toolsIn(node), { flags, set: [] }).up(BOTH, at())
     const [{ address = '' } = {}] = JSON.parse(
       outputIn(node, 'ip', '-j', 'link', 'show', 'br0'),
     ) as { address?: string }[]
@@ -252,7 +256,7 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     await mkRules().down()
   })
 
-  async function change(rules: Rules, plan: InterceptPlan, endpoints: readonly string[]) {
+  async function change(rules: Rules, plan: InterceptPlan, endpoints: EndpointPlaces) {
     const found = await rules.inForce()
     assert.ok(found)
     await rules.update(plan, endpoints, found)

@@ -27,7 +27,7 @@ function listener(address: string, port: number, mode: ListenerMode = 'explicit'
   const parsed = address === '' ? undefined : parseAddress(address)
   const prefix = parsed && { ...parsed, length: parsed.family === 4 ? 32 : 128 }
   const position = { file: 'namegate.yaml', line: 1, column: 1 }
-  return { address: prefix, port, mode, interfaces: [], position }
+  return { address: prefix, port, mode, interfaces: [], processes: 'all', position }
 }
 
 test('matchSockets gives each listener its sockets by address and port', () => {

@@ -2,6 +2,7 @@
 
 import { parseConfig } from '../../../src/config/load.ts'
 import { makePlan, type InterceptPlan, type PlanOptions } from '../../../src/intercept/plan.ts'
+import type { EndpointPlaces } from '../../../src/intercept/targets.ts'
 
 export interface PlanText {
   /** Items of `listeners`. */
@@ -29,4 +30,9 @@ export function mkPlan(text: PlanText): InterceptPlan {
   const plan = maybePlan(text)
   if (plan === undefined) throw new Error('nothing to intercept')
   return plan
+}
+
+/** Endpoints at these interfaces. */
+export function at(...interfaces: readonly string[]): EndpointPlaces {
+  return { interfaces, cgroups: [] }
 }

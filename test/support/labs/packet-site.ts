@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../../../src/core/clock.ts'
 import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
-import { cgroupMount } from '../../../src/datapath/hooks/find-hook.ts'
+import { cgroupMount } from '../../../src/native/cgroup-mount.ts'
 import type { Hook } from '../../../src/datapath/entries.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../../src/datapath/nftables/adapter.ts'
@@ -17,7 +17,7 @@ import { runTool } from '../../../src/intercept/tools.ts'
 import { loadBpf, loadNetlink, loadPosix } from '../../../src/native/native.ts'
 import { batch, commit, endpoint, listener, policy, POD_4, POD_6 } from '../../contract/bench.ts'
 import { KNOWN, POLICIES } from '../models/random-packets.ts'
-import { mkPlan } from './intercept-plans.ts'
+import { at, mkPlan } from './intercept-plans.ts'
 import { Lab, type Host } from './lab.ts'
 import { LabProcess, run } from './lab-process.ts'
 
@@ -111,7 +111,7 @@ export class PacketSite {
       const where =
         mode === 'tproxy' ? `, interfaces: ['${this.#isInside ? 'uplink' : 'lxc*'}']` : ''
       const plan = mkPlan({ listeners: `{ port: ${PORT}, mode: ${mode}${where} }`, uid: 65_533 })
-      await rules.up(plan, [])
+      await rules.up(plan, at())
     }
     const isRedirected = mode === 'redirect' || (mode === 'tproxy' && !this.#isInside)
     const flags = (isRedirected ? REDIRECTED : 0) | (place === 'cgroup' ? ANY_SOURCE : 0)

@@ -1,0 +1,141 @@
+// This file renders the rules of REDIRECT for nft-script.ts. REDIRECT needs connection tracking. It runs before the usual nat (-100), so it decides first about a connection. The chain
+// `guard` after it drops packets to port 53 that were neither redirected nor sent by namegate. It is needed because a packet that
+// the kernel takes for an answer of another connection never enters a nat chain.
+//
+// With `processes: cgroups`, REDIRECT takes only the queries of sockets of these cgroups. The chain `zone` gives their connections a zone of
+// conntrack(8) of their own. Otherwise a query of another program from a port that such a process used would be taken for its connection,
+// and be redirected too.
+
+import type { Family } from '../core/ip.ts'
+import type { CgroupLevel } from './cgroups.ts'
+import {
+  chain,
+  counters,
+  HEADER,
+  hex,
+  NFPROTO,
+  NOT_DNS,
+  quoted,
+  set,
+  socketOf,
+} from './nft-text.ts'
+import type { InterceptPlan, RedirectPart, Target } from './plan.ts'
+
+/** The zone of conntrack(8) for the connections of cgroups. */
+const ZONE = 20_039
+
+/** `cgroups`: the cgroups whose queries are redirected, if the plan says so. */
+export function redirectLines(
+  plan: InterceptPlan,
+  part: RedirectPart,
+  cgroups: readonly CgroupLevel[],
+): readonly string[] {
+  const own = ownRules(plan, part)
+  const redirected = targetsOf(part).map(
+    ([family, target]) => `${ofFamily(family)} ${toTarget(family, target)}`,
+  )
+  const inCgroups = cgroups.map(
+    ({ level }) => `socket cgroupv2 level ${level} @${cgroupSetName(level)}`,
+  )
+  const whose = part.ofCgroups ? inCgroups.map((match) => `${match} `) : ['']
+  return [
+    ...counters('own', 'guarded'),
+    ...([4, 6] as const).flatMap((family) => serverSet(family, part.exempt?.[family])),
+    ...(part.ofCgroups ? zoneLines(part, cgroups, inCgroups) : []),
+    ...chain('turn', 'nat hook output priority -110', [
+      ...NOT_DNS,
+      ...own.map((rule) => `${rule} counter name "own" accept`),
+      ...(part.ofCgroups ? inCgroups.map((match) => `${match} goto redirected`) : redirected),
+    ]),
+    ...(part.ofCgroups ? chain('redirected', undefined, redirected) : []),
+    ...chain('guard', 'filter hook output priority 50', [
+      ...NOT_DNS,
+      ...replyRules(plan, part),
+      ...own.map((rule) => `${rule} accept`),
+      // The last packets of namegate's own TCP connections have no user.
+      ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
+      ...whose.map((match) => `${match}counter name "guarded" drop`),
+    ]),
+  ]
+}
+
+/** Puts queries of cgroups and the answers of the listeners into ZONE. */
+function zoneLines(
+  part: RedirectPart,
+  cgroups: readonly CgroupLevel[],
+  inCgroups: readonly string[],
+): readonly string[] {
+  return [
+    ...cgroups.flatMap(({ level, paths }) =>
+      set(cgroupSetName(level), 'cgroupsv2', [], quoted(paths)),
+    ),
+    ...chain('zone', 'filter hook output priority raw', [
+      ...targetsOf(part).map(([family, { address = LOOPBACK[family], port }]) => {
+        const from = `${HEADER[family]} saddr ${address} th sport ${port}`
+        return `${ofFamily(family)} ${from} ct zone set ${ZONE} accept`
+      }),
+      ...NOT_DNS,
+      ...inCgroups.map((match) => `${match} ct zone set ${ZONE} accept`),
+      // The last packet of a TCP connection has no user and no cgroup. In this zone it finds the connection of a cgroup. Of another program,
+      // it passes as it is.
+      'meta skuid 0-4294967295 accept',
+      `tcp flags & (syn | ack) == ack ct zone set ${ZONE}`,
+    ]),
+  ]
+}
+
+function targetsOf({ targets }: RedirectPart): readonly (readonly [Family, Target])[] {
+  return ([4, 6] as const).flatMap((family) => {
+    const target = targets[family]
+    return target === undefined ? [] : [[family, target] as const]
+  })
+}
+
+function ofFamily(family: Family): string {
+  return `meta nfproto ${NFPROTO[family]} meta l4proto { tcp, udp }`
+}
+
+/**
+ * Packets that may go to port 53 for one of two reasons: they answer a client that asks from port 53, or they were redirected to
+ * a listener at port 53.
+ */
+function replyRules({ tproxy }: InterceptPlan, { targets }: RedirectPart): readonly string[] {
+  const isListener = targets[4]?.port === 53 || targets[6]?.port === 53
+  return [
+    ...(tproxy.length > 0 ? ['ct state untracked accept'] : []),
+    isListener ? 'ct status dnat accept' : 'ct direction reply ct status dnat accept',
+  ]
+}
+
+/** Matches what namegate sends itself. The mark alone is no proof, because any process with CAP_NET_RAW can set it. */
+function ownRules(
+  { mark }: InterceptPlan,
+  { uid, exempt }: RedirectPart,
+  instead?: string,
+): readonly string[] {
+  const who = `meta mark ${hex(mark)} ${instead ?? `meta skuid ${uid}`}`
+  if (exempt === undefined) return [who]
+  return ([4, 6] as const)
+    .filter((family) => exempt[family].length > 0)
+    .map((family) => `${who} ${HEADER[family]} daddr @servers${family}`)
+}
+
+function toTarget(family: Family, target: Target): string {
+  if (target.address === undefined || target.address === LOOPBACK[family]) {
+    return `redirect to :${target.port}`
+  }
+  return `dnat ${HEADER[family]} to ${socketOf(family, target)}`
+}
+
+/** The address to which `redirect` sends the packets of a process in this namespace. */
+const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
+
+export function cgroupSetName(level: number): string {
+  return `cgroups${level}`
+}
+
+function serverSet(family: Family, servers: readonly string[] | undefined): readonly string[] {
+  if (servers === undefined || servers.length === 0) return []
+  const type = family === 4 ? 'ipv4_addr' : 'ipv6_addr'
+  return set(`servers${family}`, type, ['flags interval', 'auto-merge'], servers.join(', '))
+}
