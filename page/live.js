@@ -86,7 +86,8 @@ export class Live {
       const known = this.refusals.get(row.key)
       // After a lost connection the daemon sends rows again.
       if (known !== undefined && known.time >= row.time) continue
-      this.refusals.set(row.key, { ...row, count: (known?.count ?? 0) + row.count })
+      const types = [...new Set([...(known?.types ?? []), ...row.types])]
+      this.refusals.set(row.key, { ...row, types, count: (known?.count ?? 0) + row.count })
     }
     for (const key of allowed ?? []) this.refusals.delete(key)
     while (this.refusals.size > REFUSALS_MAX) this.#forgetOldest()

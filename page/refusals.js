@@ -77,9 +77,9 @@ export class Refusals extends Component {
   }
 }
 
-function textOf({ endpoint, what, names, kind, rules }) {
+function textOf({ endpoint, what, types, names, kind, rules }) {
   const files = rules.map(({ policy, file }) => `${policy} ${file}`)
-  return [endpoint ?? '', what, ...names, KINDS[kind] ?? kind, ...files].join(' ')
+  return [endpoint ?? '', what, ...types, ...names, KINDS[kind] ?? kind, ...files].join(' ')
 }
 
 class Refusal extends Component {
@@ -98,11 +98,13 @@ class Refusal extends Component {
   }
 
   render({ row }, { why, isOpen }) {
-    const { verdict, kind, endpoint, what, names, guarded, count, time, reason, question } = row
+    const { verdict, kind, endpoint, what, types, names, guarded, count, time, reason, question } =
+      row
     return html`<li class="card refusal">
       <div class="head">
         <${Badge} kind=${verdict === 'audit' ? 'warn' : 'bad'}>${KINDS[kind] ?? kind}<//>
         <strong class="what">${what}</strong>
+        ${types.length > 0 && html`<span class="muted">${types.join(', ')}</span>`}
         <span class="muted">${endpoint ?? 'unknown client'}</span>
         ${names.length > 0 && html`<span class="muted">known as ${names.join(', ')}</span>`}
         ${names.length === 0 && guarded && html`<span class="muted">guarded, so no name opens it</span>`}

@@ -22,8 +22,10 @@ export interface RefusalRow {
   readonly verdict: 'deny' | 'audit'
   readonly kind: FlowShape['kind']
   readonly endpoint: string | null
-  /** For example `www.shop.test AAAA` or `203.0.113.9 443/TCP`. */
+  /** For example `www.shop.test` or `203.0.113.9 443/TCP`. */
   readonly what: string
+  /** The types of the refused queries, such as A and AAAA. Empty for a packet. */
+  types: readonly string[]
   readonly names: readonly string[]
   readonly reason: string | null
   /** True if the address of a packet is guarded, so that no name opens it. */
@@ -54,14 +56,14 @@ export class Folded {
   add(flow: FlowShape): void {
     if (flow.verdict !== 'deny' && flow.verdict !== 'audit') return
     if (flow.kind === 'policy-lost' || flow.kind === 'expired-use') return
-    const what = isPacket(flow)
-      ? packetText(flow)
-      : `${flow.name ?? '(name not kept)'} ${flow.type}`
+    const what = isPacket(flow) ? packetText(flow) : (flow.name ?? '(name not kept)')
+    // The types of a name are not in the key: most programs ask for A and AAAA together.
     const key = [flow.kind, flow.endpoint ?? '', what, flow.reason ?? ''].join('\n')
     const known = this.#rows.get(key)
     if (known !== undefined) {
       known.count++
       known.time = flow.time
+      known.types = [...new Set([...known.types, ...typesOf(flow)])]
     } else if (this.#rows.size >= this.#max) {
       this.left++
     } else {
@@ -119,9 +121,14 @@ function remedyOf({ expiredName, protocol, port }: PacketFlowShape): string | nu
   return isDnsConnection(protocol, port) ? ASK_AGAIN : null
 }
 
-function common({ time, verdict, kind, endpoint }: FlowShape, key: string, what: string) {
-  const shown = verdict === 'audit' ? verdict : 'deny'
-  return { key, count: 1, time, verdict: shown, kind, endpoint, what } as const
+function common(flow: FlowShape, key: string, what: string) {
+  const { time, kind, endpoint } = flow
+  const verdict = flow.verdict === 'audit' ? flow.verdict : 'deny'
+  return { key, count: 1, time, verdict, kind, endpoint, what, types: typesOf(flow) } as const
+}
+
+function typesOf(flow: FlowShape): readonly string[] {
+  return 'type' in flow ? [flow.type] : []
 }
 
 function packetText({ peer, port, protocol }: PacketFlowShape): string {

@@ -88,7 +88,7 @@ test('Live sends the state, its counters, and refusals with the rule and the lin
   for (let i = 0; i < 3; i++) deny('again.test')
   lab.state.flows.addDns(Date.now(), mkDnsFlow('fine.test', { kind: 'answered' }))
   await until(() => viewer.text.includes('again.test'), 'new refusals')
-  const counts = [...viewer.text.matchAll(/again\.test A\\n","count":(\d+)/g)].map(([, n]) =>
+  const counts = [...viewer.text.matchAll(/again\.test\\n","count":(\d+)/g)].map(([, n]) =>
     Number(n),
   )
   assert.equal(
@@ -113,15 +113,15 @@ test('Live removes refusals of names and connections that policy allows meanwhil
   deny('later.test')
   deny('never.test')
   deny('later.test', { qtype: 28, reason: 'server 192.0.2.9 is not trusted' })
-  await until(() => viewer.text.includes('later.test AAAA'), 'the refusals')
+  await until(() => viewer.text.includes('"AAAA"'), 'the refusals')
   node.setPolicies(mkPolicies(asking('fine.test', 'later.test')))
   await until(() => viewer.text.includes('"allowed":'), 'what is allowed')
   const next = await view(lab)
   await until(() => next.text.includes('"allowed":'), 'what is allowed of the refusals from before')
   for (const { text } of [viewer, next]) {
-    assert.match(text, /never\.test A/)
+    assert.match(text, /never\.test/)
     const [, allowed = ''] = /"allowed":(\[[^\]]*\])/.exec(text) ?? []
-    assert.deepEqual(JSON.parse(allowed), ['denied\na\nlater.test A\n'])
+    assert.deepEqual(JSON.parse(allowed), ['denied\na\nlater.test\n'])
   }
   for (const { response } of [viewer, next]) response.destroy()
 })
@@ -133,7 +133,7 @@ test('Live offers no explanation of a refusal whose endpoint is gone', async (co
   node.setEndpoints([])
   const viewer = await view(lab)
   await until(() => viewer.text.includes('evil.test'), 'the refusal')
-  assert.match(viewer.text, /"endpoint":"a","what":"evil\.test A"/)
+  assert.match(viewer.text, /"endpoint":"a","what":"evil\.test"/)
   assert.match(viewer.text, /"question":null/)
   viewer.response.destroy()
 })
