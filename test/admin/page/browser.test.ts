@@ -212,6 +212,8 @@ test(
     state.flows.addDns(Date.now(), mkDnsFlow('key.test', { kind: 'denied' }))
     const page = await (await open(context)).newPage()
     await page.goto(`http://127.0.0.1:${lab.tcp.port}/`)
+    // Chromium gives the focus to the field with the first frame.
+    await until(page, "document.activeElement.tagName === 'INPUT'")
     await page.keyboard.type(TOKEN)
     await page.keyboard.press('Enter')
     await until(page, "document.querySelector('.tiles') !== null")
