@@ -48,7 +48,7 @@ export const listener = group('Address and port that receive queries over UDP an
   }),
   processes: oneOf(['all', 'cgroups'], {
     default: 'all',
-    doc: 'whose queries mode redirect takes: all = those of every process of the network namespace; cgroups = only those of processes in the cgroups of endpoints (needs nftables)',
+    doc: 'whose queries mode redirect takes: all = those of every process of the network namespace; cgroups = only those of processes in the cgroups of endpoints (needs kernel 5.13 and nft 0.9.9)',
   }),
 })
 

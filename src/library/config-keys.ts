@@ -36,7 +36,7 @@ export interface ListenerKeys {
   mode?: 'explicit' | 'tproxy' | 'redirect' | undefined
   /** Interfaces on which tproxy intercepts queries; empty = the interfaces of the endpoints (default []). */
   interfaces?: readonly string[] | undefined
-  /** Whose queries mode redirect takes: all = those of every process of the network namespace; cgroups = only those of processes in the cgroups of endpoints (needs nftables) (default all). */
+  /** Whose queries mode redirect takes: all = those of every process of the network namespace; cgroups = only those of processes in the cgroups of endpoints (needs kernel 5.13 and nft 0.9.9) (default all). */
   processes?: 'all' | 'cgroups' | undefined
 }
 
