@@ -16,6 +16,18 @@ import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 const RUN_TIME = { on: true, origin: 'run time' }
 const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`
 
+test('explainBody says that an earlier daemon left an entry, which the kernel still uses without a state folder', () => {
+  const before = mkPolicyNode([POLICY])
+  before.learn(before.endpoint('a').id, 'www.cilium.io', ['203.0.113.5'])
+  const { state } = mkAdmin(mkPolicyNode([POLICY], { recorder: before.recorder }))
+  const notesOf = (address: string): string => {
+    const answer = explainBody(state, { endpoint: 'a', address, port: '443/TCP' })
+    return answer.kind === 'ok' ? answer.value.notes.join() : answer.reason
+  }
+  assert.match(notesOf('203.0.113.5'), /an earlier daemon left an entry for this address/)
+  assert.doesNotMatch(notesOf('203.0.113.6'), /earlier daemon/)
+})
+
 test('explainBody answers about an endpoint of the node, from the policies in force', () => {
   const node = mkPolicyNode([POLICY])
   const { state } = mkAdmin(node)
