@@ -3,6 +3,7 @@
 
 import { notInForce, type Fault } from '../core/errors.ts'
 import { formatName } from '../core/name.ts'
+import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
 import { explain } from '../explain/explain.ts'
 import type { Asker, Explanation, Question } from '../explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../explain/read-question.ts'
@@ -43,7 +44,11 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
   const { question: judged, notes, refusal } = askedOfServer(state, asked.question)
   const found = explain(state, asker, judged)
   if (found === undefined) return refused(409, `no policy is in force for ${endpoint.name} yet`)
-  const more = [...notes, ...answerNote(state, endpoint, judged)]
+  const more = [
+    ...notes,
+    ...answerNote(state, endpoint, judged),
+    ...inheritedNote(state, endpoint, judged),
+  ]
   const decided: Explanation =
     refusal === undefined
       ? unlessClosed(state, asker, judged, found)
@@ -123,6 +128,22 @@ function answerNote(
     if (flow.addresses > 0) return []
   }
   return []
+}
+
+/** A note if the kernel has an entry of an earlier daemon for the address, and this daemon does not know why. */
+function inheritedNote(
+  { core: { inherited } }: AdminState,
+  { id }: Endpoint,
+  question: Question,
+): readonly string[] {
+  const address = question.kind === 'connect' ? question.address : undefined
+  if (address === undefined || inherited.left === 0) return []
+  const isLeft = [NODE_SCOPE, id].some((scope) => inherited.find(scope, address) >= 0)
+  return isLeft
+    ? [
+        'an earlier daemon left an entry for this address in the kernel, so the kernel can allow it until state.restore-grace ends',
+      ]
+    : []
 }
 
 /** Names the states in which the datapath does not do what policy says. */
