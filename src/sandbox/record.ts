@@ -69,6 +69,8 @@ export class Recorder {
   readonly #dump: (family: Family, visit: (flow: Flow) => void) => number
   readonly #onRefused: (record: NameRecord | ConnectionRecord) => void
   readonly #namesOf = new Map<string, Set<string>>()
+  /** Queries by name that audit let pass and whose end was not read yet. The end has a flow of its own, which does not count again. */
+  readonly #unended = new Map<string, number>()
   #seen = 0
 
   constructor(options: {
@@ -106,23 +108,19 @@ export class Recorder {
       }
       case 'denied':
       case 'not-ready':
-        this.#takeName(flow, 'denied', true)
+        this.#takeName(flow, 'denied')
         break
       case 'audited':
-        this.#takeName(flow, 'audited', true)
-        break
-      case 'forwarded':
-        this.#takeName(flow, 'allowed', true)
+        this.#takeName(flow, 'audited')
         break
       case 'answered':
-        this.#takeName(flow, 'allowed', false)
+        this.#takeName(flow, 'allowed')
         break
       case 'upstream-failed':
-        this.#takeName(flow, 'failed', false)
-        break
       case 'overloaded':
-        this.#takeName(flow, 'failed', false)
+        this.#takeName(flow, 'failed')
         break
+      case 'forwarded':
       case 'unknown-client':
       case 'interface-mismatch':
       case 'malformed':
@@ -132,7 +130,7 @@ export class Recorder {
     }
   }
 
-  #takeName({ name, qtype }: FlowDetails, verdict: NameVerdict, isQuestion: boolean): void {
+  #takeName({ name, qtype }: FlowDetails, verdict: NameVerdict): void {
     if (name === undefined) return
     const isService = qtype === SRV
     const known = this.names.get(name)
@@ -142,12 +140,21 @@ export class Recorder {
     }
     const record = known ?? { name, asked: 0, verdict, isService }
     this.names.set(name, record)
-    if (isQuestion || known === undefined) record.asked++
+    if (verdict === 'audited' || !this.#endsAudited(name, verdict)) record.asked++
+    if (verdict === 'audited') this.#unended.set(name, (this.#unended.get(name) ?? 0) + 1)
     record.isService &&= isService
     const isNews = known === undefined || STRENGTH[verdict] > STRENGTH[known.verdict]
     if (!isNews) return
     record.verdict = verdict
     if (verdict === 'denied' || verdict === 'audited') this.#onRefused(record)
+  }
+
+  /** Returns true if the flow is the end of a query that audit let pass. A refused query never was let pass. */
+  #endsAudited(name: string, verdict: NameVerdict): boolean {
+    const count = this.#unended.get(name) ?? 0
+    if (count === 0 || verdict === 'denied') return false
+    this.#unended.set(name, count - 1)
+    return true
   }
 
   #takeMade({ family, protocol, original }: Flow): void {
