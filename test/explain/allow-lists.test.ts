@@ -167,6 +167,24 @@ test('explain gives a line that allows what was asked', () => {
   }
 })
 
+test('explain names the line for names below an asked name, before a line with a similar name', () => {
+  const node = mkPolicyNode([])
+  node.setPolicies(list('example.com\n*.example.org\n', FILE))
+  for (const question of [ask('example.org'), connect({ name: 'example.org' })]) {
+    const { nearest } = explainOn(node, question)
+    const missing = '*.example.org matches names below example.org, not example.org itself'
+    assert.deepEqual([nearest?.line, nearest?.missing], [2, missing])
+  }
+  const rule = '{ ports: [ { port: "53" } ], rules: { dns: [ { matchPattern: "*.cilium.io" } ] } }'
+  const { nearest } = explainOn(
+    mkPolicyNode([`egress: [ { toPorts: [ ${rule} ] } ]`]),
+    ask('cilium.io'),
+  )
+  const missing =
+    'its rules.dns has *.cilium.io, which matches names below cilium.io, not cilium.io itself'
+  assert.equal(nearest?.missing, missing)
+})
+
 test('explain takes the name that led to an address', () => {
   const node = mkListNode()
   node.learn(node.endpoint('a').id, 'api.shop.test', ['203.0.113.9'])

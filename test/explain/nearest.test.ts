@@ -17,6 +17,7 @@ const world = (port: string): string =>
   `- { toEntities: [ world ], toPorts: [ { ports: [ { port: "${port}", protocol: TCP } ] } ] }`
 
 const NAME = connect({ name: 'api.shop.test' }, '80')
+const APEX = connect({ name: 'shop.test' }, '80')
 const ADDRESS = connect({ address: '203.0.113.9' }, '80')
 
 const ROWS: readonly (readonly [
@@ -74,6 +75,27 @@ const ROWS: readonly (readonly [
     8,
     /^203\.0\.113\.9 is not in 203\.0\.113\.8\/32$/,
     'a neighbour with the same port, before every address with another port',
+  ],
+  [
+    [fqdn('shoq.test', '80'), fqdn('*.shop.test', '80')],
+    APEX,
+    8,
+    /^\*\.shop\.test matches names below shop\.test, not shop\.test itself$/,
+    'a pattern for names below the name, before a similar name',
+  ],
+  [
+    [fqdn('shoq.test', '80'), fqdn('**.shop.test', '80')],
+    APEX,
+    8,
+    /^\*\*\.shop\.test matches names below shop\.test, not shop\.test itself$/,
+    'the same with two stars',
+  ],
+  [
+    [fqdn('*.shop.test', '80'), fqdn('shop.test', '443')],
+    APEX,
+    8,
+    /^its ports are 443\/TCP/,
+    'the same name with another port, before a pattern for names below it',
   ],
 ]
 
