@@ -24,7 +24,8 @@ import type { Policy } from '../policy/rule.ts'
 import { lineForPeer, wordForRule } from './allow-lists.ts'
 import type { Asker, ExplainedRule, Explanation, Question } from './explanation.ts'
 import { knownAddresses, namesOf } from './known-addresses.ts'
-import { nearestAllow, type Target, wordsOf } from './nearest.ts'
+import { wordsOf } from './name-closeness.ts'
+import { nearestAllow, type Target } from './nearest.ts'
 import { keyOf, type Peer, peerAt } from './peer.ts'
 import {
   auditWords,

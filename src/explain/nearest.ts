@@ -5,16 +5,15 @@
 // people and decides nothing. The search checks a bounded number of selectors of other policies, so that its time does not grow with the
 // number of policies.
 
-import { formatName } from '../core/name.ts'
-import { nearest } from '../core/did-you-mean.ts'
 import { commonBits, formatAddress, type Prefix } from '../core/ip.ts'
 import { formatPort, formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
 import { indexLabels, namespaceOf } from '../policy/match/labels.ts'
-import { matches, type Pattern } from '../policy/match/pattern.ts'
+import { matches } from '../policy/match/pattern.ts'
 import type { PeerSelector, Policy, Rule } from '../policy/rule.ts'
 import type { RuleOrigin } from '../policy/compile/compile.ts'
 import { isAskingOfList } from './allow-lists.ts'
 import type { NearestRule, Question } from './explanation.ts'
+import { compareName, wordsOf, type Part, type Words } from './name-closeness.ts'
 import { explained, rulesOf } from './rules.ts'
 
 /** The parts of a question that are compared with rules. */
@@ -34,14 +33,6 @@ export interface Target {
   readonly port: number
   readonly includes: (selector: PeerSelector) => boolean
   readonly textOf: (selector: PeerSelector) => string
-}
-
-/** The comparison of one part of a rule. */
-interface Part {
-  /** From 0 (unrelated) to 1 (it matches). */
-  readonly near: number
-  /** Words about the difference; empty if the part matches. */
-  readonly lacks: string
 }
 
 const FAR: Part = { near: 0, lacks: '' }
@@ -145,8 +136,7 @@ function closeness(selector: PeerSelector, target: Target): Part {
       }
       return { near: 0.5, lacks: `no name that ${text} matches is known to have led to ${where}` }
     }
-    const lacks = `${text} does not match ${name.text}`
-    return { near: patternCloseness(selector.pattern, name), lacks }
+    return compareName(selector.pattern, name)
   }
   if (selector.kind === 'cidr' && address !== undefined) {
     return { near: prefixCloseness(selector.prefix, address), lacks: outside(selector, target) }
@@ -158,39 +148,6 @@ function closeness(selector: PeerSelector, target: Target): Part {
 function outside(selector: PeerSelector, { address, textOf }: Target): string {
   const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
   return `${where} is not in ${textOf(selector)}`
-}
-
-/** A name and its DNS labels, the last label first. */
-interface Words {
-  readonly wire: Uint8Array
-  readonly text: string
-  readonly labels: readonly string[]
-}
-
-/** Splits a name in wire format into its DNS labels. */
-export function wordsOf(wire: Uint8Array): Words {
-  const text = formatName(wire)
-  return { wire, text, labels: text.split('.').reverse() }
-}
-
-/** Compares a pattern with a name, from 0 to 1. Names under the same parent are near, and so are names with one misspelt DNS label. */
-function patternCloseness({ text, labels }: Pattern, name: Words): number {
-  const [count, others] = [labels.length, name.labels]
-  let same = 0
-  while (same < count && same < others.length && labels[count - 1 - same] === others[same]) same++
-  if (count === others.length && differing(labels, others) === 1) {
-    if (nearest(name.text, [text]) !== undefined) return 0.9
-  }
-  if (same < 2) return 0
-  const star = labels[count - 1 - same]?.includes('*') === true ? 0.5 : 0
-  return 0.5 + (0.4 * (same + star)) / Math.max(count, others.length)
-}
-
-/** Counts the DNS labels that differ between two names with the same number of labels. */
-function differing(labels: readonly string[], reversed: readonly string[]): number {
-  let count = 0
-  for (const [i, label] of labels.entries()) if (label !== reversed[labels.length - 1 - i]) count++
-  return count
 }
 
 /** Compares a prefix with an address, from 0 to 1. An address is near if about half of the prefix bits are equal. */
@@ -260,12 +217,7 @@ export function nearestAsking(
 function lineOf({ peers }: Rule, name: Words): Part {
   const [selector] = peers.kind === 'any' ? [] : peers.selectors
   if (selector?.kind !== 'fqdn') return FAR
-  const { pattern } = selector
-  if (matches(pattern, name.wire)) return FITS
-  return {
-    near: patternCloseness(pattern, name),
-    lacks: `${pattern.text} does not match ${name.text}`,
-  }
+  return compareName(selector.pattern, name)
 }
 
 function askingOf({ policy, rule }: RuleOrigin, name: Words, protocol: DnsProtocol): Part {
@@ -280,11 +232,8 @@ function askingOf({ policy, rule }: RuleOrigin, name: Words, protocol: DnsProtoc
     const other = isOver ? '' : `its rules.dns is for ${among}`
     for (const pattern of dns) {
       const isMatch = matches(pattern, name.wire)
-      const near = isMatch ? (isOver ? 1 : 0.95) : patternCloseness(pattern, name)
-      take({
-        near,
-        lacks: isMatch ? other : `its rules.dns has ${pattern.text}, which does not match`,
-      })
+      if (isMatch) take({ near: isOver ? 1 : 0.95, lacks: other })
+      else take(compareName(pattern, name, `its rules.dns has ${pattern.text}, which`))
     }
   }
   for (const peer of peers.kind === 'any' ? [] : peers.selectors) {
