@@ -106,9 +106,19 @@ test('doctor --socket checks the configuration of the daemon there', { skip }, a
   assert.match(named.stdout, /^ok +configuration +\S+of-daemon\.yaml$/m, named.stderr)
   assert.doesNotMatch(named.stdout, /config\/namegate\.yaml/)
   const bare = await command(cwd, 'doctor')
-  assert.match(bare.stdout, /^ok +configuration +config\/namegate\.yaml$/m, bare.stderr)
+  assert.match(bare.stdout, /^ok +configuration +\S+of-daemon\.yaml$/m, bare.stderr)
   assert.match(
     bare.stdout,
+    /^unchecked +configuration +config\/namegate\.yaml is not that of the daemon at \S+m\.sock$/m,
+  )
+  assert.match(
+    bare.stdout,
+    /^ +remedy: to check it: namegate doctor --config config\/namegate\.yaml$/m,
+  )
+  const both = await command(cwd, 'doctor', '--config', 'config/namegate.yaml', '--socket', running)
+  assert.match(both.stdout, /^ok +configuration +config\/namegate\.yaml$/m, both.stderr)
+  assert.match(
+    both.stdout,
     /^warning +configuration +config\/namegate\.yaml is checked, and the daemon at \S+m\.sock has \S+of-daemon\.yaml$/m,
   )
   const absent = await command(cwd, 'doctor', '--socket', 'nope.sock')
@@ -124,8 +134,12 @@ test('doctor names the daemons that run where it can choose none', { skip }, asy
   const { stdout, stderr } = await command(place('doctor-several', [first, second]), 'doctor')
   assert.match(
     stdout,
-    /^warning +daemon +.*choose one with --socket .*i\.sock, --socket .*j\.sock$/m,
+    /^warning +daemon +2 daemons run, and none at \S+ \(the socket .*\): choose one with --socket .*i\.sock, --socket .*j\.sock$/m,
     stderr,
+  )
+  assert.match(
+    stdout,
+    /^warning +configuration +found none.*\n +remedy: choose a daemon \(see daemon\), or give --config FILE$/m,
   )
 })
 
@@ -152,6 +166,55 @@ test('Beside a wrong --socket the error lists the daemons that run', { skip }, a
     )
   }
 })
+
+/** A configuration with one transparent listener at this port. */
+function intercepting(port: number): string {
+  return `listeners: [ { port: ${port}, mode: redirect } ]
+upstreams: { servers: ['192.0.2.53:53'] }
+endpoints: { files: [] }
+`
+}
+
+test('intercept show prints the rules of the daemon that runs', { skip }, async () => {
+  const config = join(folder, 'intercepting.yaml')
+  writeFileSync(config, intercepting(5311))
+  const status = { pid: 7, config, interception: 'redirect to port 5311', intercepting: true }
+  const running = await listen('n.sock', JSON.stringify(status))
+  const cwd = place('intercept', [running], join(folder, 'not-there.sock'))
+  for (const args of [[], ['--socket', running]]) {
+    const { code, stdout, stderr } = await command(cwd, 'intercept', 'show', ...args)
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^# redirect to port 5311: /)
+    assert.match(stdout, /^# of the configuration \S+intercepting\.yaml of the daemon$/m)
+  }
+  const own = join(cwd, 'own.yaml')
+  writeFileSync(own, intercepting(5312))
+  const named = await command(cwd, 'intercept', 'show', '--config', own)
+  assert.match(named.stdout, /^# redirect to port 5312: /, named.stderr)
+  assert.doesNotMatch(named.stdout, /of the configuration/)
+})
+
+test('intercept show chooses no daemon of several, and names them', { skip }, async () => {
+  const cwd = place('intercept-several', [await listen('o.sock'), await listen('p.sock')])
+  const { code, stderr } = await command(cwd, 'intercept', 'show')
+  assert.equal(code, 3)
+  assert.match(stderr, /2 daemons run.*choose one with --socket .*o\.sock, --socket .*p\.sock$/m)
+})
+
+test(
+  'intercept show without a daemon prints the rules of its own configuration',
+  { skip },
+  async () => {
+    const cwd = place('intercept-alone', [], join(folder, 'not-there.sock'))
+    const file = join(cwd, 'config/namegate.yaml')
+    writeFileSync(
+      file,
+      `admin: { socket: ${join(folder, 'not-there.sock')} }\n${intercepting(5313)}`,
+    )
+    const { stdout, stderr } = await command(cwd, 'intercept', 'show')
+    assert.match(stdout, /^# redirect to port 5313: /, stderr)
+  },
+)
 
 test(
   'What ends enforcement never chooses a daemon, nor does a command with --config',
