@@ -44,9 +44,9 @@ export async function runningBeside(
   if (isGiven) return { ...place, remedy: remedyOf(only === undefined ? [] : [only, ...others]) }
   if (only === undefined) return place
   if (others.length > 0) {
-    const all = [only, ...others].map(optionFor).join(', ')
+    const all = [only, ...others].map(optionFor)
     throw new UnavailableError(
-      `No daemon at ${place.path} (the socket ${place.named}), and several others run: choose one with ${all}`,
+      `${all.length} daemons run, and none at ${place.path} (the socket ${place.named}): choose one with ${all.join(', ')}`,
     )
   }
   if (place.path !== DEFAULT_SOCKET) {

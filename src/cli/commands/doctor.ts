@@ -78,10 +78,15 @@ export async function runDoctor(read: ParsedArguments, output: CommandOutput): P
   const own = await readConfiguration(option)
   const { status, socket, findings: silent } = await askDaemon(read.texts, own.config)
   const ofDaemon = typeof status?.config === 'string' ? status.config : undefined
-  const file = namesOnlySocket(read.texts) ? undefined : findConfigFile(option)
-  const isOfDaemon = file === undefined && ofDaemon !== undefined
+  const named = namesOnlySocket(read.texts) ? undefined : namedConfigFile(option)
+  const isOfDaemon = named === undefined && ofDaemon !== undefined
   const { config, findings: checked } = isOfDaemon ? await readConfiguration(ofDaemon) : own
-  const first = [...checked, ...differences(file, ofDaemon, socket)]
+  const first = isOfDaemon
+    ? [...checked, ...leftOut(read.texts, ofDaemon, socket)]
+    : [
+        ...own.findings.map((each) => withChoice(each, silent)),
+        ...differences(named, ofDaemon, socket),
+      ]
   const examined = { machine: new Machine(toolRunner(TOOL_MS)), config, status }
   const checks = silent.length === 0 ? CHECKS : CHECKS.filter(([name]) => name !== 'daemon')
   const rest = await Promise.all(
@@ -108,6 +113,25 @@ function namesOnlySocket(options: ReadonlyMap<string, string>): boolean {
   if (options.has('socket')) return !options.has('config')
   const config = namedConfigFile(options.get('config'))
   return config === undefined && givenSocket(undefined) !== undefined
+}
+
+/** The finding that a configuration was found by its place and is not checked, because the daemon has another. */
+function leftOut(
+  options: ReadonlyMap<string, string>,
+  ofDaemon: string,
+  socket: string,
+): readonly Finding[] {
+  const file = namesOnlySocket(options) ? undefined : findConfigFile(undefined)
+  if (file === undefined || isSameFile(file, ofDaemon)) return []
+  const found = `${file} is not that of the daemon at ${socket}`
+  const remedy = `to check it: namegate doctor --config ${shellWord(file)}`
+  return [new Findings('configuration').unchecked(found, remedy)]
+}
+
+/** Without a configuration and with a daemon that was found but not asked, the remedy is to choose this daemon. */
+function withChoice(finding: Finding, silent: readonly Finding[]): Finding {
+  if (finding.result !== 'warning' || silent.length === 0) return finding
+  return { ...finding, remedy: 'choose a daemon (see daemon), or give --config FILE' }
 }
 
 /** The finding that the daemon has another configuration than the checked file. */

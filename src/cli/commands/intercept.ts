@@ -25,7 +25,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
-import { findConfigFile, readConfig } from '../config-file.ts'
+import { findConfigFile, namedConfigFile, readConfig } from '../config-file.ts'
 import { openClient } from '../client.ts'
 import { textOf, type PartOf } from '../fields.ts'
 import { readPinPath } from '../pin-path.ts'
@@ -53,7 +53,7 @@ export async function runIntercept(read: ParsedArguments, output: CommandOutput)
 }
 
 async function up(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
-  const { plan, config } = await readPlan(read, uid)
+  const { plan, config } = await readPlan(read.texts.get('config'), uid)
   const rules = rulesOf(config.datapath.kind === 'ebpf' ? config.datapath.pinPath : undefined)
   const endpoints = configuredPlaces(config.endpoints.files)
   const notes = await alone(async () => await rules.up(plan, endpoints))
@@ -82,7 +82,9 @@ function nothingFound(): string {
 }
 
 async function show(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
-  const { plan, config } = await readPlan(read, uid)
+  const daemon = await daemonSays(read)
+  const named = namedConfigFile(read.texts.get('config'))
+  const { plan, config } = await readPlan(named ?? daemon?.config, uid)
   const rules = rulesOf(undefined)
   const endpoints = configuredPlaces(config.endpoints.files)
   const { parts: names, cgroups } = await rules.targets(plan, endpoints)
@@ -95,7 +97,6 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
     output.stdout(iptablesText(plan, names))
     return EXIT_OK
   }
-  const daemon = await daemonSays(read)
   const found = await lookedUp(rules)
   const about = aboutOf(plan)
   const amiss = found === 'unknown' ? [] : await amissIn(rules, plan, found)
@@ -114,8 +115,10 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
       : `${daemon.text}${isAgreed && isSo ? '' : `; seen from here: ${own}`}`
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
+  const isOfDaemon = named === undefined && daemon?.config !== undefined
+  const whose = isOfDaemon ? `# of the configuration ${config.file} of the daemon\n` : ''
   output.stdout(
-    `# ${wordsOf(plan)}: ${state}\n${notes.join('')}${commands.join('')}nft -f - <<'END'\n${script}END\n`,
+    `# ${wordsOf(plan)}: ${state}\n${whose}${notes.join('')}${commands.join('')}nft -f - <<'END'\n${script}END\n`,
   )
   return EXIT_OK
 }
@@ -123,17 +126,24 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
 /** How long `show` waits for the daemon, in milliseconds. If the daemon hangs, `show` prints only what it finds in the kernel. */
 const ASK_MS = 1000
 
-/** Returns what the running daemon reports about interception. Undefined if no daemon answers. */
-async function daemonSays(
-  read: ParsedArguments,
-): Promise<{ readonly text: string; readonly isInForce: boolean } | undefined> {
+/** What the running daemon reports. */
+interface Said {
+  readonly text: string
+  readonly isInForce: boolean
+  /** Its configuration. Undefined if it has the built-in defaults. */
+  readonly config: string | undefined
+}
+
+/** Returns what the running daemon reports about interception. Undefined if no daemon answers. Throws if several run and none is chosen. */
+async function daemonSays(read: ParsedArguments): Promise<Said | undefined> {
+  const client = await openClient(read)
   try {
-    const client = await openClient(read)
     const { value } = await client.request('GET /v1/status', { timeoutMs: ASK_MS })
-    const { interception, intercepting, pid }: PartOf<Status> = value
+    const { interception, intercepting, pid, config }: PartOf<Status> = value
     const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
     const text = `${what} (according to the daemon, pid ${textOf(pid)})`
-    return { text, isInForce: intercepting === true }
+    const file = typeof config === 'string' ? config : undefined
+    return { text, isInForce: intercepting === true, config: file }
   } catch (error) {
     if (error instanceof UnavailableError) return undefined
     throw error
@@ -173,12 +183,12 @@ function stateOf(
   return `not in force: ${amiss.join(', ')}`
 }
 
-/** Returns the config and the plan for its listeners. Throws InvalidInputError if the config has no transparent listener. */
+/** Returns the config of the file, or of the one found by its place, and its plan. Throws InvalidInputError without a transparent listener. */
 async function readPlan(
-  read: ParsedArguments,
+  file: string | undefined,
   uid: number,
 ): Promise<{ readonly plan: InterceptPlan; readonly config: Config }> {
-  const config = await readConfig(read.texts.get('config'))
+  const config = await readConfig(file)
   const plan = planOf(config, serversOf(config), uid)
   if (plan !== undefined) return { plan, config }
   const position = config.listeners[0]?.position ?? { file: config.file, line: 1, column: 1 }

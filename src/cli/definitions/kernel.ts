@@ -39,7 +39,8 @@ export const INTERCEPT: ParsedCommand = {
           nftables tables, for tproxy also ip rules and a route. Adds all of them or none; a second 'up' changes nothing
 down      removes all these rules from the network namespace of this command; needs no daemon. If it finds none, it says
           where it looked, and ends with 1
-show      prints the commands that 'up' runs, and if the rules are in force (from the daemon, or else from the kernel)`,
+show      prints the commands that 'up' runs, and if the rules are in force (from the daemon, or else from the kernel). Without
+          --config, prints the rules of the daemon that runs`,
   options: {
     iptables: flag('show: print the rules for iptables-restore and ip6tables-restore instead'),
     user: text(

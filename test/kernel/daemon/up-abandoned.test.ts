@@ -195,7 +195,7 @@ describe('namegate up that was killed', { skip: canUseNamegate() ?? false }, () 
       assert.match(dead, /^warning +daemon +none answers at \S+\n +remedy: see enforcement$/m, text)
       const warned = new RegExp(`^namegate: ${ended}: .*run it again`, 'm')
       assert.match(foreign, warned, `one other daemon: ${text}`)
-      assert.match(foreign, new RegExp(`several others run[^]*${ended}`), text)
+      assert.match(foreign, new RegExp(`2 daemons run[^]*${ended}`), text)
       assert.match(
         dead,
         /remedy: to continue, run it again.*; to remove the rules: .*detach --config/,
