@@ -2,75 +2,22 @@
 // without a Chromium on the PATH, because scripts/setup.sh does not install one (100 MB).
 
 import assert from 'node:assert/strict'
-import { accessSync, constants, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { delimiter, join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Browser, Page } from 'puppeteer-core'
+import type { Page } from 'puppeteer-core'
 import type { AdminState } from '../../../src/admin/state.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
+import { open, skip, until, violations } from '../../support/nodes/browser.ts'
 import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
 import { servePage, TOKEN } from '../../support/nodes/page.ts'
 import { mkPolicyNode } from '../../support/nodes/policy-node.ts'
 
-const LIMIT_MS = 60_000
 const FLOWS_PER_SECOND = 1000
 const LOAD_SECONDS = 5
 const VIEWS = ['overview', 'refusals', 'explorer/cilium', 'endpoints']
 const WIDTHS = [1280, 360]
 const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] }, { toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchPattern: "*.cilium.io" } ] } } ] } ]`
-
-const chromium = findChromium()
-const skip = chromium === undefined ? 'no chromium on the PATH (apt-get install chromium)' : false
-
-function findChromium(): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(delimiter)
-  return ['chromium', 'chromium-browser', 'google-chrome']
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
-}
-
-async function open(context: TestContext): Promise<Browser> {
-  const { launch } = await import('puppeteer-core')
-  const browser = await launch({
-    executablePath: chromium ?? '',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-    timeout: LIMIT_MS,
-    protocolTimeout: LIMIT_MS,
-  })
-  context.after(async () => await browser.close())
-  return browser
-}
-
-/** Waits until an expression is true in the page. */
-async function until(page: Page, expression: string): Promise<void> {
-  await page.waitForFunction(expression, { timeout: LIMIT_MS, polling: 50 })
-}
-
-/** The rules of axe-core that the page breaks. The inspector evaluates axe-core, so the policy of the page stays as strict as it is. */
-async function violations(page: Page): Promise<unknown> {
-  const inspector = await page.createCDPSession()
-  const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-  await inspector.send('Runtime.evaluate', { expression: readFileSync(axe, 'utf8') })
-  const expression =
-    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))'
-  const { result } = await inspector.send('Runtime.evaluate', {
-    expression,
-    awaitPromise: true,
-    returnByValue: true,
-  })
-  await inspector.detach()
-  return result.value
-}
 
 /** Adds flows until the returned function is called. */
 function load({ flows }: AdminState): () => void {
