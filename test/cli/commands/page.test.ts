@@ -3,12 +3,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, request } from 'node:http'
+import { createServer, request, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { servePage as passOn, type PassedOn } from '../../../src/cli/commands/page.ts'
+import { watchDaemon } from '../../../src/cli/page/watch-daemon.ts'
 import { ForwardedPage } from '../../../src/cli/page/forwarded-page.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError } from '../../../src/core/errors.ts'
@@ -125,4 +127,33 @@ test('servePage answers 502 when the daemon has ended, and names the option for 
   const headers = { authorization: `Bearer ${gone.token}` }
   const { status, body } = await send({ port: gone.port }, '/page/app.js', { headers })
   assert.deepEqual([status, /does not answer/.test(body.toString())], [502, true])
+})
+
+test('watchDaemon says once that the daemon ended, and once that it is back', async (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'namegate-page-'))
+  const socket = join(folder, 'admin.sock')
+  const said: string[] = []
+  const listen = async (): Promise<Server> => {
+    const server = createServer().listen(socket)
+    await once(server, 'listening')
+    return server
+  }
+  let server = await listen()
+  const stop = watchDaemon(socket, (text) => said.push(text), 20)
+  context.after(() => {
+    stop()
+    server.close()
+    rmSync(folder, { recursive: true })
+  })
+  const until = async (count: number): Promise<void> => {
+    for (let n = 0; n < 250 && said.length < count; n++) await sleep(20)
+    await sleep(200)
+  }
+  await until(1)
+  assert.deepEqual(said, [])
+  server.close()
+  await until(1)
+  server = await listen()
+  await until(2)
+  assert.deepEqual(said, ['the daemon ended; waiting for it', 'the daemon is back'])
 })
