@@ -22,6 +22,7 @@ const CONNECTIONS_MAX = 128
 const REQUEST_MS = 10_000
 const FORM_MAX = 1024
 const TOKEN_MIN = 16
+const FORM_TYPE = 'application/x-www-form-urlencoded'
 
 export type PageConfig = NonNullable<Config['admin']['page']>
 
@@ -121,7 +122,7 @@ export class PageServer {
         return end(response, foreign)
       }
       const { pathname } = partsOf(request)
-      if (pathname === '/sign-in' && request.method === 'POST') {
+      if (isSignIn(pathname, request)) {
         return await this.#signIn(request, response)
       }
       if (pathname === '/sign-out' && request.method === 'POST') {
@@ -189,6 +190,12 @@ export class PageServer {
     if (path === '/' && this.#sessions !== undefined) await page.signIn(response, reason)
     else end(response, status)
   }
+}
+
+/** True for the form with the token. A browser sends it to `/`, and then keeps the part of the address after #. */
+function isSignIn(pathname: string, { method, headers }: IncomingMessage): boolean {
+  if (method !== 'POST') return false
+  return pathname === '/sign-in' || (pathname === '/' && headers['content-type'] === FORM_TYPE)
 }
 
 function seeOther(response: ServerResponse, cookie: string | undefined): void {
