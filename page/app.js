@@ -61,7 +61,7 @@ class App extends Component {
           )}
         </nav>
         <div class="state">
-          ${status && html`<${Badge} kind=${status.health === 'ok' ? 'good' : 'bad'}>${status.health}<//>`}
+          ${status && html`<${HealthBadge} health=${status.health} isLive=${live.connection === 'live'} />`}
           <span role="status"><${Badge} kind=${kind}>${words}<//></span>
           ${status && html`<small>${status.version}</small>`}
         </div>
@@ -74,6 +74,12 @@ class App extends Component {
       </main>
     `
   }
+}
+
+/** The health that the daemon reported last is not its present health while there is no connection. */
+function HealthBadge({ health, isLive }) {
+  if (!isLive) return html`<${Badge} kind="none">health unknown<//>`
+  return html`<${Badge} kind=${health === 'ok' ? 'good' : 'bad'}>${health}<//>`
 }
 
 /** `#explorer/www.shop.test` -> { view: 'explorer', text: 'www.shop.test' }. */

@@ -29,7 +29,7 @@ function trim(value) {
   return String(Number(value.toPrecision(2)))
 }
 
-/** The local time of day of an RFC 3339 time. */
+/** The local time of day of an RFC 3339 time, or of milliseconds since 1970. */
 export function timeOfDay(time) {
   return new Date(time).toLocaleTimeString([], { hour12: false })
 }

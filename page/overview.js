@@ -1,6 +1,6 @@
 // The overview: whether the daemon is healthy and ready and why not, rates, hold times, servers, and limits.
 
-import { Badge, formatNumber, formatSeconds, html } from './html.js'
+import { Badge, formatNumber, formatSeconds, html, timeOfDay } from './html.js'
 import { parseSeries } from './live.js'
 import { RateChart } from './rates.js'
 
@@ -46,7 +46,7 @@ export function Overview({ live }) {
   const { status, samples } = overview
   return html`
     <h2 class="hidden">Overview</h2>
-    <${Health} status=${status} />
+    <${live.connection === 'live' ? Health : NoHealth} status=${status} live=${live} />
     <${Tiles} status=${status} samples=${samples} />
     <div class="two">
       <${RateChart} title="Queries per second" live=${live} lines=${QUERY_LINES} />
@@ -58,6 +58,14 @@ export function Overview({ live }) {
     </div>
     <${Limits} list=${status.limits} />
   `
+}
+
+/** Stands in the place of the health while there is no connection. */
+function NoHealth({ live }) {
+  return html`<section class="card health none">
+    <h3>Health unknown: no connection to the daemon</h3>
+    <p>This page shows the state of ${timeOfDay(1000 * live.history.at(-1).time)}.</p>
+  </section>`
 }
 
 function Health({ status }) {

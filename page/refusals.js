@@ -63,7 +63,7 @@ export class Refusals extends Component {
             ${` ${file}:${line}:${column}: ${message}`}
           </p>`,
       )}
-      ${all.length === 0 && html`<p class="card">No refusal to show. New refusals appear here at once.</p>`}
+      ${all.length === 0 && html`<p class="card">No refusal to show. ${nextWords(live)}</p>`}
       <ul class="refusals">
         ${rows.map((row) => html`<${Refusal} key=${row.key} row=${row} />`)}
       </ul>
@@ -75,6 +75,11 @@ export class Refusals extends Component {
     const left = live.left > 0 ? `. ${formatNumber(live.left)} more came too fast to be listed` : ''
     return `${formatNumber(fits.length)} of ${formatNumber(all.length)} different refusals${shown}${left}`
   }
+}
+
+function nextWords({ connection }) {
+  if (connection === 'lost') return 'The connection is lost, so new refusals do not appear.'
+  return 'New refusals appear here at once.'
 }
 
 function textOf({ endpoint, what, types, names, kind, rules }) {

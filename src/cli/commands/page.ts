@@ -8,6 +8,7 @@ import { invariant } from '../../core/invariant.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { ForwardedPage } from '../page/forwarded-page.ts'
+import { watchDaemon } from '../page/watch-daemon.ts'
 
 const HOST = '127.0.0.1'
 /** Used by the examples of `admin.page.address`, too. */
@@ -34,9 +35,11 @@ export async function runPage(read: ParsedArguments, output: CommandOutput): Pro
       `token, which the page asks for: ${server.token}\n` +
       'Ctrl-C ends it.\n',
   )
+  const endWatch = watchDaemon(client.socket, (text) => output.stderr(`namegate: ${text}\n`))
   await new Promise<void>((done) => {
     for (const signal of SIGNALS) process.once(signal, () => done())
   })
+  endWatch()
   await server.stop()
   return EXIT_OK
 }
