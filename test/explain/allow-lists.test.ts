@@ -233,6 +233,23 @@ test('explain says for every policy that DNS goes through namegate', () => {
   assert.match(notes.join(), /DNS goes through namegate/)
 })
 
+test('formatExplanation says which policies turn default deny on, and leaves the default cluster out', () => {
+  const found = explainOn(mkListNode(), ask('evil.test'))
+  const labels = ['k8s:app=a', 'k8s:io.cilium.k8s.policy.cluster=default']
+  const rows = [
+    [['up'], /^default: +deny, turned on by the policy "up"$/m],
+    [['a', 'b/c'], /^default: +deny, turned on by the policies "a", "b\/c"$/m],
+    [[], /^default: +deny$/m],
+  ] as const
+  for (const [policies, line] of rows) {
+    const text = formatExplanation({ ...found, labels, default: { ...found.default, policies } })
+    assert.match(text, line)
+    assert.match(text, /^labels: +k8s:app=a$/m)
+  }
+  const far = ['k8s:io.cilium.k8s.policy.cluster=far']
+  assert.match(formatExplanation({ ...found, labels: far }), /^labels: +k8s:io\.cilium.*=far$/m)
+})
+
 test('formatExplanation prints the line to add, and that a name alone allows every port', () => {
   const text = formatExplanation(explainOn(mkListNode(), ask('evil.test')))
   assert.match(

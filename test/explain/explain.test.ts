@@ -63,7 +63,7 @@ const ROWS: readonly Row[] = [
     'deny',
     [],
     [],
-    /no name that cilium\.io matches is known to have led to 203\.0\.113\.5/,
+    /no known answer for cilium\.io had the address 203\.0\.113\.5/,
     'bare address',
   ],
   [

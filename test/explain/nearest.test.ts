@@ -77,6 +77,20 @@ const ROWS: readonly (readonly [
     'a neighbour with the same port, before every address with another port',
   ],
   [
+    [fqdn('*.shop.test', '80')],
+    ADDRESS,
+    7,
+    /^no known answer for a name that \*\.shop\.test matches had the address 203\.0\.113\.9$/,
+    'an address that no answer had, and a pattern',
+  ],
+  [
+    [fqdn('*', '80')],
+    ADDRESS,
+    7,
+    /^no known answer had the address 203\.0\.113\.9$/,
+    'an address that no answer had, and every name',
+  ],
+  [
     [fqdn('shoq.test', '80'), fqdn('*.shop.test', '80')],
     APEX,
     8,

@@ -16,8 +16,12 @@ import { mkEndpoint, mkPolicies, Node } from '../../support/nodes/node.ts'
 const getCommand = namegate('get')
 const folder = mkdtempSync(join(tmpdir(), 'namegate-get-'))
 const socket = join(folder, 'admin.sock')
-const node = new Node()
-node.setEndpoints([mkEndpoint('shop', ['10.0.0.1']), mkEndpoint('mail', ['10.0.0.2'])])
+const node = new Node({ nodeAddresses: ['192.0.2.200'] })
+const CLUSTER = 'k8s:io.cilium.k8s.policy.cluster=default'
+node.setEndpoints([
+  mkEndpoint('shop', ['10.0.0.1'], ['k8s:app=shop', CLUSTER]),
+  mkEndpoint('mail', ['10.0.0.2']),
+])
 node.setPolicies(
   mkPolicies('egress: [{ toFQDNs: [{ matchPattern: "*.x" }] }, { toCIDR: [198.18.0.0/16] }]'),
 )
@@ -69,6 +73,22 @@ test('getCommand says for which endpoints a prefix applies', async () => {
   const { out } = await runCommand(getCommand, 'ipcache', '--socket', socket)
   assert.match(out, /^198\.18\.0\.0\/16 +\d+ +\(all\) /m)
   assert.match(out, /^10\.0\.0\.2\/32 +\d+ +\(all\) /m)
+})
+
+test('getCommand leaves the default cluster out of labels, except in JSON', async () => {
+  for (const table of ['endpoints', 'ipcache', 'identities']) {
+    const { out } = await runCommand(getCommand, table, '--socket', socket)
+    assert.doesNotMatch(out, /policy\.cluster/, table)
+    assert.match(out, /k8s:app=shop/, table)
+    const { out: json } = await runCommand(getCommand, table, '-o', 'json', '--socket', socket)
+    assert.match(json, /k8s:io\.cilium\.k8s\.policy\.cluster=default/, table)
+  }
+})
+
+test('getCommand says once of an address of the node that the node owns it', async () => {
+  const { out } = await runCommand(getCommand, 'ipcache', '--socket', socket)
+  assert.match(out, /^192\.0\.2\.200\/32 .* this node$/m)
+  assert.doesNotMatch(out, /node node/)
 })
 
 test('getCommand refuses filters that a table does not have, wrong values and unknown endpoints', async () => {

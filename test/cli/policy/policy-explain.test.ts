@@ -65,7 +65,7 @@ rule:        prod/web web.yaml:8 (allow)
 selectors:   *.example.com
 identities:  16777216
 labels:      fqdn:*.example.com, reserved:world, reserved:world-ipv4
-default:     deny (prod/web)
+default:     deny, turned on by the policy "prod/web"
 note:        no address of www.example.com is known yet: if a rule names its address or network, the verdict can differ
 `,
     err: 'namegate: no --config: default-egress allow and dns.without-rules allow apply; 0 endpoints and 0 resources are known\n',
