@@ -8,7 +8,7 @@
 import { commonBits, formatAddress, type Prefix } from '../core/ip.ts'
 import { formatPort, formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
 import { indexLabels, namespaceOf } from '../policy/match/labels.ts'
-import { matches } from '../policy/match/pattern.ts'
+import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { PeerSelector, Policy, Rule } from '../policy/rule.ts'
 import type { RuleOrigin } from '../policy/compile/compile.ts'
 import { isAskingOfList } from './allow-lists.ts'
@@ -124,7 +124,6 @@ function closeness(selector: PeerSelector, target: Target): Part {
   const { name, address, expired, isGuarded } = target
   const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
   if (selector.kind === 'fqdn') {
-    const { text } = selector.pattern
     if (isGuarded) {
       const isNamed = name !== undefined && matches(selector.pattern, name.wire)
       return isNamed ? { near: 0.9, lacks: `${where} is guarded, so no name opens it` } : FAR
@@ -134,7 +133,10 @@ function closeness(selector: PeerSelector, target: Target): Part {
         const lacks = `the answer of ${expired.text} with ${where} has expired`
         return matches(selector.pattern, expired.wire) ? { near: 0.9, lacks } : FAR
       }
-      return { near: 0.5, lacks: `no name that ${text} matches is known to have led to ${where}` }
+      return {
+        near: 0.5,
+        lacks: `no known answer${forNames(selector.pattern)} had the address ${where}`,
+      }
     }
     return compareName(selector.pattern, name)
   }
@@ -143,6 +145,11 @@ function closeness(selector: PeerSelector, target: Target): Part {
   }
   const isNear = selector.kind === 'endpoints' && target.isKnown
   return isNear ? { near: 0.6, lacks: `${target.textOf(selector)} does not select it` } : FAR
+}
+
+function forNames({ kind, text }: Pattern): string {
+  if (kind === 'every') return ''
+  return kind === 'exact' ? ` for ${text}` : ` for a name that ${text} matches`
 }
 
 function outside(selector: PeerSelector, { address, textOf }: Target): string {

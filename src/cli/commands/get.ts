@@ -10,6 +10,7 @@ import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { cellOf, fieldsOf, listOf, textOf, type Fields, type PartOf } from '../fields.ts'
 import { repeat } from '../repeat.ts'
+import { shownLabels } from '../shown-labels.ts'
 import { TableWriter } from '../table.ts'
 
 type TableName =
@@ -39,7 +40,7 @@ const TABLES: { readonly [Table in TableName]: readonly Column<RowOf<Table>>[] }
     ['AUDIT', 'audit'],
     ['REVISION', (row) => `${textOf(row.realizedRevision)}/${textOf(row.policyRevision)}`],
     ['POLICIES', 'policies'],
-    ['LABELS', 'labels'],
+    ['LABELS', ({ labels }) => textOf(shownLabels(labels))],
     ['REASON', 'reason'],
   ],
   policies: [
@@ -70,21 +71,21 @@ const TABLES: { readonly [Table in TableName]: readonly Column<RowOf<Table>>[] }
     ['PREFIX', 'prefix'],
     ['IDENTITY', 'identity'],
     ['ENDPOINT', ({ endpoint = '(all)' }) => textOf(endpoint)],
-    ['LABELS', 'labels'],
+    ['LABELS', ({ labels }) => textOf(shownLabels(labels))],
     ['OWNERS', owners],
   ],
   identities: [
     ['ID', 'id'],
     ['REFERENCES', 'references'],
     ['PREALLOCATED', 'preallocated'],
-    ['LABELS', 'labels'],
+    ['LABELS', ({ labels }) => textOf(shownLabels(labels))],
   ],
   resources: [
     ['NAME', 'name'],
     ['ORIGIN', 'origin'],
     ['EXPIRES', 'expires'],
     ['ADDRESSES', 'addresses'],
-    ['LABELS', 'labels'],
+    ['LABELS', ({ labels }) => textOf(shownLabels(labels))],
   ],
   sources: [
     ['ORIGIN', 'origin'],
@@ -227,7 +228,7 @@ function addresses(row: PartOf<Name>): string {
 function owners(row: PartOf<Prefix>): string {
   const all = listOf(row.owners).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {
-    return `${textOf(each['kind'])} ${textOf(each['name'])}`
+    return each['kind'] === 'node' ? 'this node' : `${textOf(each['kind'])} ${textOf(each['name'])}`
   })
   const more = all.length - shown.length
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')

@@ -3,6 +3,7 @@
 
 import { nearest } from '../../core/did-you-mean.ts'
 import { textOf } from '../fields.ts'
+import { shownLabels } from '../shown-labels.ts'
 import { cleanCell } from '../table.ts'
 import type { FlowFields } from './flow-fields.ts'
 import { formatRules, inVerdictColour, type FlowLook } from './flow-text.ts'
@@ -20,7 +21,10 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   verdict: { width: 7, cell: ({ verdict }) => textOf(verdict) },
   kind: { width: 10, cell: ({ kind }) => textOf(kind) },
   endpoint: { width: 14, cell: ({ endpoint }) => textOf(endpoint) },
-  'endpoint-labels': { width: 24, cell: ({ endpointLabels }) => textOf(endpointLabels) },
+  'endpoint-labels': {
+    width: 24,
+    cell: ({ endpointLabels }) => textOf(shownLabels(endpointLabels)),
+  },
   address: { width: 15, cell: ({ client, peer }) => textOf(client ?? peer) },
   name: { width: 28, cell: ({ name, names }) => textOf(name ?? names) },
   type: { width: 5, cell: ({ type }) => textOf(type) },
@@ -30,7 +34,7 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   protocol: { width: 8, cell: ({ protocol }) => textOf(protocol) },
   port: { width: 5, cell: ({ port }) => textOf(port) },
   identity: { width: 8, cell: ({ identity }) => textOf(identity) },
-  labels: { width: 24, cell: ({ labels }) => textOf(labels) },
+  labels: { width: 24, cell: ({ labels }) => textOf(shownLabels(labels)) },
   count: { width: 5, cell: ({ count }) => textOf(count ?? 1) },
   reason: { width: 12, cell: ({ reason, policies }) => textOf(reason ?? policies) },
   rules: { width: 24, cell: ({ rules }) => formatRules(rules) || '-' },

@@ -8,6 +8,7 @@ import { deniedWords, GUARDED, outcomeWords } from '../../flows/record/flow-word
 import { isAllowList } from '../../policy/allow-line.ts'
 import { addressRemedy, askNameAgain } from '../../policy/allow-text.ts'
 import { ASK_AGAIN } from '../../policy/dns-connection.ts'
+import { shownLabels } from '../shown-labels.ts'
 import { PLAIN, type Look, type Style } from '../style.ts'
 import { cleanCell } from '../table.ts'
 import { allowOfFlow, hasExpired, isDnsDrop } from './allow-of-flow.ts'
@@ -92,7 +93,7 @@ function packetDetails(flow: FlowFields): string {
   const known = hasExpired(flow) ? [askNameAgain(textOf(flow.expiredName))] : names
   const about = known.length === 0 && flow.guarded === true ? [GUARDED] : known
   const named = about.length === 0 ? '' : ` (${about.join(', ')})`
-  const who = `identity ${textOf(flow.identity)} [${textOf(flow.labels)}]`
+  const who = `identity ${textOf(flow.identity)} [${textOf(shownLabels(flow.labels))}]`
   return `${textOf(flow.protocol)} ${to}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
 }
 

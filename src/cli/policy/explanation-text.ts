@@ -2,13 +2,15 @@
 
 import type { Explanation } from '../../explain/explanation.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
+import { shownLabels } from '../shown-labels.ts'
 import { formatPairs } from '../table.ts'
 
 export function formatExplanation(found: PartOf<Explanation>): string {
   const { verdict, reason, rules, selectors, identities, labels, nearest, notes } = found
   const { egress, policies }: PartOf<Explanation['default']> = fieldsOf(found.default)
-  const all = listOf(policies).map(textOf)
-  const why = all.length === 0 ? '' : ` (${all.join(', ')})`
+  const all = listOf(policies).map((name) => `"${textOf(name)}"`)
+  const word = all.length === 1 ? 'policy' : 'policies'
+  const why = all.length === 0 ? '' : `, turned on by the ${word} ${all.join(', ')}`
   const near: PartOf<NonNullable<Explanation['nearest']>> = fieldsOf(nearest)
   const add: PartOf<NonNullable<Explanation['add']>> = fieldsOf(found.add)
   return formatPairs([
@@ -21,7 +23,7 @@ export function formatExplanation(found: PartOf<Explanation>): string {
     }),
     ['selectors', listed(selectors)],
     ['identities', listed(identities)],
-    ['labels', listed(labels)],
+    ['labels', listed(shownLabels(labels))],
     ['default', `${textOf(egress)}${why}`],
     ...(near.policy === undefined
       ? []

@@ -8,6 +8,8 @@ import type { LabelExpression, LabelSelector, Policy } from '../rule.ts'
 export const NAMESPACE_KEY = 'io.kubernetes.pod.namespace'
 /** The key of the label that names the cluster of an endpoint. The source of this label is `k8s`. */
 export const CLUSTER_KEY = 'io.cilium.k8s.policy.cluster'
+/** The cluster of endpoints if no configuration names a cluster. */
+export const DEFAULT_CLUSTER = 'default'
 /** The namespace of endpoints and policies that name no namespace. */
 export const DEFAULT_NAMESPACE = 'default'
 /** The source of labels that name no source. */
