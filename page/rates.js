@@ -5,6 +5,8 @@ import { Component, formatRate, html } from './html.js'
 import uPlot from './lib/uplot.js'
 
 const HEIGHT = 170
+/** Seconds between two times of the axis. A time is written to the second, so with less than a second times would repeat. */
+const INCREMENTS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600]
 
 export class RateChart extends Component {
   #plot
@@ -48,7 +50,10 @@ export class RateChart extends Component {
         axes: [
           {
             ...axis,
-            values: (_plot, times) => times.map((time) => clock(time)),
+            // Without a point the axis has no time to show.
+            values: ({ data: [points] }, times) =>
+              times.map((time) => (points.length === 0 ? '' : clock(time))),
+            incrs: INCREMENTS,
             space: 90,
             size: 32,
           },
