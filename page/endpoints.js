@@ -4,10 +4,12 @@ import {
   Badge,
   Component,
   ConfirmButton,
+  countedOf,
   fetchJson,
   FilterField,
   filterRows,
   html,
+  shownLabels,
 } from './html.js'
 import { linkTo } from './explorer.js'
 
@@ -68,7 +70,7 @@ export class Endpoints extends Component {
         />
       </div>
       <p class="muted" role="status">
-        ${fault ?? (list === undefined ? 'Loading …' : `${fits.length} of ${list.length} endpoints${fits.length > SHOWN_MAX ? `, the first ${SHOWN_MAX} are shown` : ''}`)}
+        ${fault ?? (list === undefined ? 'Loading …' : `${countedOf(fits.length, list.length, 'endpoint')}${fits.length > SHOWN_MAX ? `, the first ${SHOWN_MAX} are shown` : ''}`)}
       </p>
       ${list !== undefined && html`<${Table} rows=${fits.slice(0, SHOWN_MAX)} setAudit=${mayWrite ? this.setAudit : undefined} />`}
     `
@@ -108,7 +110,7 @@ function Table({ rows, setAudit }) {
                 ${policies.length === 0 ? 'none' : policies.map((each) => html`<div>${each}</div>`)}
               </td>
               <td>${addresses.map((address) => html`<div><code>${address}</code></div>`)}</td>
-              <td>${labels.map((label) => html`<div><code>${label}</code></div>`)}</td>
+              <td>${shownLabels(labels).map((label) => html`<div><code>${label}</code></div>`)}</td>
             </tr>`,
         )}
       </tbody>

@@ -1,7 +1,7 @@
 // The explorer: from a name, an address, an identity or an endpoint to its names, addresses, identities, rules and endpoints. Every
 // result is a link that searches for it.
 
-import { Badge, Component, fetchJson, html } from './html.js'
+import { Badge, Component, counted, fetchJson, html, shownLabels } from './html.js'
 
 export class Explorer extends Component {
   state = { found: undefined, fault: undefined, isBusy: false }
@@ -68,12 +68,12 @@ export function linkTo(text) {
 
 function sumOf({ names, prefixes, selectors, policies, endpoints, isCut }) {
   const counts = [
-    [names, 'names'],
-    [prefixes, 'prefixes'],
-    [selectors, 'selectors'],
-    [policies, 'policies'],
-    [endpoints, 'endpoints'],
-  ].map(([list, word]) => `${list.length} ${word}`)
+    counted(names.length, 'name'),
+    counted(prefixes.length, 'prefix', 'prefixes'),
+    counted(selectors.length, 'selector'),
+    counted(policies.length, 'policy', 'policies'),
+    counted(endpoints.length, 'endpoint'),
+  ]
   return `${counts.join(', ')}${isCut ? ', and more: search for a longer text' : ''}`
 }
 
@@ -106,8 +106,10 @@ function Results({ found: { names, prefixes, selectors, policies, endpoints } })
       rows=${prefixes.map(({ prefix, identity, labels, owners, endpoint }) => [
         html`<${Link} text=${prefix} />${endpoint && html` <small>for ${endpoint}</small>`}`,
         html`<${Link} text=${String(identity)} />`,
-        labels.map((label) => html`<div><code>${label}</code></div>`),
-        owners.map(({ kind, name }) => html`<div>${kind} ${name}</div>`),
+        shownLabels(labels).map((label) => html`<div><code>${label}</code></div>`),
+        owners.map(
+          ({ kind, name }) => html`<div>${kind === 'node' ? 'this node' : `${kind} ${name}`}</div>`,
+        ),
       ])}
     />
     <${List}

@@ -13,6 +13,26 @@ export function formatNumber(value) {
   return NUMBERS.format(value)
 }
 
+/** 1 `one`, or several `many`. */
+export function counted(count, one, many = `${one}s`) {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`
+}
+
+/** What a filtered list says above itself: `3 endpoints`, or with a filter `1 of 3 endpoints`. */
+export function countedOf(shown, all, one, many) {
+  return shown === all
+    ? counted(all, one, many)
+    : `${formatNumber(shown)} of ${counted(all, one, many)}`
+}
+
+/** Every endpoint of a host without a cluster has this label, so it says nothing. */
+const DEFAULT_CLUSTER = 'k8s:io.cilium.k8s.policy.cluster=default'
+
+/** The labels that people read. */
+export function shownLabels(labels) {
+  return labels.filter((label) => label !== DEFAULT_CLUSTER)
+}
+
 /** A rate per second, with at most one decimal. */
 export function formatRate(value) {
   return value === undefined ? '–' : NUMBERS.format(Math.round(value * 10) / 10)

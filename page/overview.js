@@ -1,6 +1,6 @@
 // The overview: whether the daemon is healthy and ready and why not, rates, hold times, servers, and limits.
 
-import { Badge, formatNumber, formatSeconds, html, timeOfDay } from './html.js'
+import { Badge, counted, formatNumber, formatSeconds, html, timeOfDay } from './html.js'
 import { parseSeries } from './live.js'
 import { RateChart } from './rates.js'
 
@@ -110,7 +110,7 @@ function Tiles({ status, samples }) {
       'Datapath',
       datapath.kind,
       datapath.refused > 0
-        ? `${datapath.refused} entries refused`
+        ? `${counted(datapath.refused, 'entry', 'entries')} refused`
         : `revision ${datapath.revision}`,
     ],
     ['Endpoints enforced', `${endpoints.enforcing} of ${endpoints.known}`, ''],
@@ -118,12 +118,12 @@ function Tiles({ status, samples }) {
     [
       'Names learned',
       formatNumber(samples.names ?? 0),
-      `${formatNumber(samples.ipcache_prefixes ?? 0)} prefixes`,
+      `${counted(samples.ipcache_prefixes ?? 0, 'prefix', 'prefixes')} in all: of names, rules and this host`,
     ],
     [
       'Queries in flight',
       formatNumber(samples.upstream_queries_in_flight ?? 0),
-      `${datapath.held} answers held`,
+      `${counted(datapath.held, 'answer')} held`,
     ],
   ]
   return html`<dl class="tiles">

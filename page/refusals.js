@@ -5,15 +5,20 @@ import {
   Badge,
   Component,
   CopyButton,
+  countedOf,
   fetchJson,
   FilterField,
   filterRows,
   formatNumber,
   html,
+  shownLabels,
   timeOfDay,
 } from './html.js'
 
 const SHOWN_MAX = 100
+
+/** The reason of a packet that policy refused. The row says so in other words. */
+const POLICY = 'policy'
 
 const KINDS = {
   denied: 'query refused',
@@ -73,7 +78,8 @@ export class Refusals extends Component {
   words(all, fits, live) {
     const shown = fits.length > SHOWN_MAX ? `, the latest ${SHOWN_MAX} are shown` : ''
     const left = live.left > 0 ? `. ${formatNumber(live.left)} more came too fast to be listed` : ''
-    return `${formatNumber(fits.length)} of ${formatNumber(all.length)} different refusals${shown}${left}`
+    const count = countedOf(fits.length, all.length, 'refusal', 'different refusals')
+    return `${count}${shown}${left}`
   }
 }
 
@@ -122,7 +128,7 @@ class Refusal extends Component {
       <${Rules} row=${row} />
       <${Allow} row=${row} />
       <div>
-        ${reason !== null && html`<span class="muted">Reason: ${reason}. </span>`}
+        ${reason !== null && reason !== POLICY && html`<span class="muted">Reason: ${reason}. </span>`}
         ${
           question !== null &&
           html`<button
@@ -141,9 +147,9 @@ class Refusal extends Component {
   }
 }
 
-function Rules({ row: { rules, isDenyRule } }) {
-  // An allow-list refuses what none of its lines allows. So no line of it stands behind the refusal.
-  const lists = rules.filter(isAllowList)
+function Rules({ row: { rules, isDenyRule, allow } }) {
+  // An allow-list refuses what none of its lines allows. So no line of it stands behind the refusal. The line to copy names the list, too.
+  const lists = rules.filter((rule) => isAllowList(rule) && rule.file !== allow?.file)
   const others = rules.filter((rule) => !isAllowList(rule))
   return html`
     ${
@@ -181,21 +187,26 @@ function Allow({ row: { allow, kind, remedy, isDenyRule, what } }) {
   if (remedy !== null) return html`<p class="muted">${remedy}.</p>`
   if (allow === null) return null
   return html`<dl class="pairs">
-    <dt>
-      ${allow.form === 'policy' ? 'Allow, under egress' : `Allow, as a line of ${allow.file}`}
-    </dt>
-    <dd class="copy">
-      <code class="block">${allow.text}</code>
-      <${CopyButton} text=${allow.text} label=${`Copy the line that allows ${what}`} />
-      ${
-        (kind === 'denied' || kind === 'audited') &&
-        html`<span class="muted">
-          Every port. ${allow.form === 'policy' ? 'Add toPorts' : `${allow.text}:PORT`} for one
-          port.
-        </span>`
-      }
+    <dt class="beside">Allow</dt>
+    <dd>
+      <div class="copy">
+        <code class="block">${allow.text}</code>
+        <${CopyButton} text=${allow.text} label=${`Copy the line that allows ${what}`} />
+      </div>
+      <span class="muted"
+        >${placeWords(allow)}${(kind === 'denied' || kind === 'audited') && portWords(allow)}</span
+      >
     </dd>
   </dl>`
+}
+
+function placeWords({ form, file }) {
+  return form === 'policy' ? 'lines under egress of a policy' : `a line of ${file}`
+}
+
+function portWords({ form, text }) {
+  const one = form === 'policy' ? 'with toPorts' : `${text}:PORT`
+  return `, for every port; ${one} for one port`
 }
 
 function Why({ why }) {
@@ -216,14 +227,9 @@ function Why({ why }) {
     ['Nearest rule', near],
     ['Remedy', add ? [`add the line ${add.text} to ${add.file}`] : []],
     ['Identities', identities.map(String)],
-    ['Labels', labels],
+    ['Labels', shownLabels(labels)],
     ['Selectors', selectors],
-    [
-      'Default',
-      [
-        `egress ${why.default.egress}${why.default.policies.length > 0 ? `, because of ${why.default.policies.join(', ')}` : ''}`,
-      ],
-    ],
+    ['Default', [defaultWords(why.default)]],
     ['Notes', notes],
   ]
   return html`<div class="why" role="status">
@@ -237,4 +243,10 @@ function Why({ why }) {
         )}
     </dl>
   </div>`
+}
+
+function defaultWords({ egress, policies }) {
+  const names = policies.map((name) => `"${name}"`).join(', ')
+  if (policies.length === 0) return egress
+  return `${egress}, turned on by the ${policies.length === 1 ? 'policy' : 'policies'} ${names}`
 }

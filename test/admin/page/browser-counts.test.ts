@@ -11,7 +11,10 @@ import { mkDnsFlow } from '../../support/nodes/dns-flow.ts'
 import { mkEndpoint, mkPolicies, Node } from '../../support/nodes/node.ts'
 import { servePage } from '../../support/nodes/page.ts'
 
-const POLICY = 'egress: [ { toFQDNs: [ { matchName: www.shop.test } ] } ]'
+const POLICY = `egress:
+- { toFQDNs: [ { matchName: www.shop.test } ] }
+- { toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchName: www.shop.test } ] } } ] }
+`
 
 async function serve(
   context: TestContext,
