@@ -83,14 +83,14 @@ for (const [why, flow, said] of ROWS) {
 test('formatFlow explains an outcome that keeps addresses of an answer closed', () => {
   const answered = { kind: 'answered', verdict: 'allow', name: 'a.test', type: 'A', addresses: 0 }
   for (const [outcome, said] of [
-    ['exact', 'A a.test NOERROR, exact, 0 addresses'],
+    ['exact', 'A a.test NOERROR, no address learned'],
     [
       'degraded',
-      'degraded (an address is guarded, or a bound was reached: it opens less or nothing), 0 addresses',
+      'degraded (an address is guarded, or a bound was reached: it opens less or nothing), no address learned',
     ],
     [
       'held-out',
-      'held-out (the kernel refused an entry, or did not confirm it in time), 0 addresses',
+      'held-out (the kernel refused an entry, or did not confirm it in time), no address learned',
     ],
   ] as const) {
     const line = formatFlow({ ...answered, rcode: 'NOERROR', outcome })

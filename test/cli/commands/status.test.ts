@@ -29,11 +29,18 @@ let use: NonNullable<AdminState['kept']>['use'] = {
 }
 const counters = { repaired: 0 }
 const position = { file: 'p.yaml', line: 2, column: 3 }
+type Progress = NonNullable<AdminState['restart']>['progress']
+let progress: Progress = { phase: 'done', restored: 0, left: 0, claimed: 0, kept: 0 }
 let audited = false
 const { state } = mkAdmin(new Node(), {
   nodeAudit: () => ({ on: audited, origin: 'run time' }),
   clock: systemClock,
   repair: { counters },
+  restart: {
+    get progress() {
+      return progress
+    },
+  },
   kept: {
     get use() {
       return use
@@ -60,23 +67,42 @@ after(async () => {
 
 test('statusCommand says of the state folder when nothing was written, and counts failures', async () => {
   const rows: readonly (readonly [given: Partial<typeof use>, line: string])[] = [
-    [{}, 'nothing written yet, generation 3'],
-    [{ faults: { 'read-only': 1 } }, 'nothing written yet, generation 3, 1 write failed'],
+    [{}, 'nothing yet'],
+    [{ faults: { 'read-only': 1 } }, 'nothing yet, 1 write failed'],
     [
-      { imageOctets: 9, faults: { 'read-only': 1, other: 1 } },
-      'written 5 s ago, 9 octets and a journal of 0, generation 3, 2 writes failed',
+      { imageOctets: 9, journalOctets: 7, faults: { 'read-only': 1, other: 1 } },
+      '16 octets, last written 5 s ago, 2 writes failed',
     ],
-    [{ imageOctets: 9 }, 'written 5 s ago, 9 octets and a journal of 0, generation 3'],
-    [
-      { imageOctets: 0, journalOctets: 7 },
-      'written 5 s ago, 0 octets and a journal of 7, generation 3',
-    ],
+    [{ imageOctets: 9 }, '9 octets, last written 5 s ago'],
+    [{ imageOctets: 0, journalOctets: 7 }, '7 octets, last written 5 s ago'],
   ]
   const before = use
   for (const [given, line] of rows) {
     use = { ...before, ...given }
     const { out } = await runCommand(statusCommand, '--socket', socket)
-    assert.equal(/^kept: +(.*)$/m.exec(out)?.[1], line)
+    assert.equal(/^saved: +(.*)$/m.exec(out)?.[1], line)
+  }
+})
+
+test('statusCommand says what a restart brought back, and nothing after a fresh start', async () => {
+  const none = { phase: 'grace', restored: 0, left: 0, claimed: 0, kept: 0 } as const
+  const rows: readonly (readonly [given: Partial<Progress>, line: string | undefined])[] = [
+    [{}, undefined],
+    [{ restored: 3, phase: 'done' }, undefined],
+    [{ restored: 3 }, '3 learned addresses are back'],
+    [{ restored: 1, left: 2 }, '1 learned address is back, 2 are to come'],
+    [{ left: 2 }, '2 learned addresses are to come'],
+    [
+      { restored: 3, claimed: 5, kept: 1 },
+      '3 learned addresses are back; entries in the kernel: 5 taken over, 1 left as it was',
+    ],
+    [{ claimed: 1 }, 'entries in the kernel: 1 taken over'],
+    [{ kept: 2 }, 'entries in the kernel: 2 left as they were'],
+  ]
+  for (const [given, line] of rows) {
+    progress = { ...none, ...given }
+    const { out } = await runCommand(statusCommand, '--socket', socket)
+    assert.equal(/^restart: +(.*)$/m.exec(out)?.[1], line)
   }
 })
 
