@@ -101,7 +101,7 @@ function formatStatus(status: PartOf<Status>, look: StatusLook): string {
       : []),
     ...(status.kept === null || status.kept === undefined
       ? []
-      : [['kept', formatKept(fieldsOf(status.kept))] as const]),
+      : [['saved', formatKept(fieldsOf(status.kept))] as const]),
     ...restartLine(status.restart),
     ['upstreams', listOf(status.upstreams).map(formatUpstream).join(', ')],
   ]
@@ -213,34 +213,33 @@ function formatEnforcing(
   return 'names are checked, but the memory datapath drops no packets'
 }
 
-function formatKept({
-  generation,
-  image,
-  journal,
-  age,
-  faults,
-}: PartOf<NonNullable<Status['kept']>>): string {
+function formatKept({ image, journal, age, faults }: PartOf<NonNullable<Status['kept']>>): string {
   const failed = faults === 0 ? '' : `, ${counted(faults, 'write')} failed`
-  const octets = `${textOf(image)} octets and a journal of ${textOf(journal)}`
-  const isWritten = image !== 0 || journal !== 0
-  const what = isWritten ? `written ${textOf(age)} s ago, ${octets}` : 'nothing written yet'
-  return `${what}, generation ${textOf(generation)}${failed}`
+  const octets = numberOf(image) + numberOf(journal)
+  const what =
+    octets === 0 ? 'nothing yet' : `${counted(octets, 'octet')}, last written ${textOf(age)} s ago`
+  return `${what}${failed}`
 }
 
 /** Returns a text such as `1 time`, `2 times` or `2 queries`. */
-function counted(count: unknown, what: string): string {
-  return `${textOf(count)} ${count === 1 ? what : `${what.replace(/y$/, 'ie')}s`}`
+function counted(count: unknown, one: string, many = `${one.replace(/y$/, 'ie')}s`): string {
+  return `${textOf(count)} ${count === 1 ? one : many}`
 }
 
-/** Returns the line about the restart. It is shown until the restart is done, when no entry of an earlier daemon is left. */
+/** Returns the line about the restart. It is shown until the restart is done, if an earlier daemon left something. */
 function restartLine(value: unknown): readonly (readonly [string, string])[] {
   const part: PartOf<NonNullable<Status['restart']>> = fieldsOf(value)
-  const { phase, restored, left, claimed, kept } = part
-  if (phase === undefined || phase === 'done') return []
-  const back = `${textOf(restored)} learned addresses back`
-  const more = left === 0 ? '' : `, ${textOf(left)} to come`
-  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left in the kernel as they were`
-  return [['restart', `${back}${more}, ${late}`]]
+  if (part.phase === undefined || part.phase === 'done') return []
+  const { restored, left, claimed, kept } = part
+  const address = ['learned address', 'learned addresses'] as const
+  const parts = [
+    [restored, `${counted(restored, ...address)} back`],
+    [left, `${counted(left, ...address)} to come`],
+    [claimed, `${counted(claimed, 'kernel entry')} taken over`],
+    [kept, `${counted(kept, 'kernel entry')} left as found`],
+  ] as const
+  const text = parts.flatMap(([count, words]) => (numberOf(count) > 0 ? [words] : [])).join(', ')
+  return text === '' ? [] : [['restart', text]]
 }
 
 function formatUpstream(value: unknown): string {

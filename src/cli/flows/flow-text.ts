@@ -30,6 +30,9 @@ const LOOKS: ReadonlyMap<string, Look> = new Map([
   ['event', 'cyan'],
 ])
 
+/** The outcome of most answers. The text leaves it out. */
+const EXACT = 'exact'
+
 export function formatFlow(flow: FlowFields, { style, time }: FlowLook = PLAIN_LOOK): string {
   const verdict = textOf(flow.verdict)
   const rest = `${textOf(flow.endpoint).padEnd(12)} ${detailsOf(flow)}${repeated(flow, time)}`
@@ -65,14 +68,19 @@ function detailsOf(flow: FlowFields): string {
     case 'expired-use':
       return `connected to ${textOf(flow.peer)}, ${textOf(flow.expired)} s after the TTL of ${textOf(flow.names)} was over`
     case 'answered': {
-      const taught = flow.addresses === 1 ? '1 address' : `${textOf(flow.addresses)} addresses`
-      return `${question(flow)} ${textOf(flow.rcode)}, ${outcomeWords(textOf(flow.outcome))}, ${taught}`
+      const closed = flow.outcome === EXACT ? '' : `, ${outcomeWords(textOf(flow.outcome))}`
+      return `${question(flow)} ${textOf(flow.rcode)}${closed}, ${learned(flow.addresses)} learned`
     }
     default: {
       const why = reasonOf(flow)
       return `${question(flow)} ${textOf(flow.kind)}${why}${whyRefused(flow)}, client ${textOf(flow.client)}`
     }
   }
+}
+
+function learned(addresses: unknown): string {
+  if (addresses === 0) return 'no address'
+  return addresses === 1 ? '1 address' : `${textOf(addresses)} addresses`
 }
 
 function reasonOf({ kind, reason }: FlowFields): string {

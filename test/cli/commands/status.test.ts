@@ -89,15 +89,15 @@ test('statusCommand says what a restart brought back, and nothing after a fresh 
   const rows: readonly (readonly [given: Partial<Progress>, line: string | undefined])[] = [
     [{}, undefined],
     [{ restored: 3, phase: 'done' }, undefined],
-    [{ restored: 3 }, '3 learned addresses are back'],
-    [{ restored: 1, left: 2 }, '1 learned address is back, 2 are to come'],
-    [{ left: 2 }, '2 learned addresses are to come'],
+    [{ restored: 3 }, '3 learned addresses back'],
+    [{ restored: 1, left: 2 }, '1 learned address back, 2 learned addresses to come'],
+    [{ left: 2 }, '2 learned addresses to come'],
     [
       { restored: 3, claimed: 5, kept: 1 },
-      '3 learned addresses are back; entries in the kernel: 5 taken over, 1 left as it was',
+      '3 learned addresses back, 5 kernel entries taken over, 1 kernel entry left as found',
     ],
-    [{ claimed: 1 }, 'entries in the kernel: 1 taken over'],
-    [{ kept: 2 }, 'entries in the kernel: 2 left as they were'],
+    [{ claimed: 1 }, '1 kernel entry taken over'],
+    [{ kept: 2 }, '2 kernel entries left as found'],
   ]
   for (const [given, line] of rows) {
     progress = { ...none, ...given }
