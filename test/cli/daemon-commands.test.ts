@@ -271,9 +271,9 @@ test('Commands name the remedy when no daemon runs or the config is wrong', asyn
   const gone = [
     [
       'none.sock',
-      /^No daemon at .*none\.sock: there is no such socket: start one with 'namegate run'/,
+      /^No daemon at .*none\.sock: there is no such socket; start one with 'namegate run'/,
     ],
-    ['up-box/admin.sock', /: there is no such socket: give the same 'namegate up' again/],
+    ['up-box/admin.sock', /: there is no such socket; give the same 'namegate up' again/],
   ] as const
   for (const [name, expected] of gone) {
     await assert.rejects(runCommand(statusCommand, '--socket', join(folder, name)), (error) => {

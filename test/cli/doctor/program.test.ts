@@ -103,3 +103,16 @@ test(
     assert.match(stdout, /\d+ checks without a result$/m)
   },
 )
+
+test('checkUpstreams says of servers that the daemon asked that they answer', async () => {
+  const machine = new Machine(runTool)
+  const config = parseConfig('', 'namegate.yaml', () => false)
+  for (const [addresses, found] of [
+    [['192.0.2.53:53'], '192.0.2.53:53 answers'],
+    [['192.0.2.53:53', '192.0.2.54:53'], '192.0.2.53:53, 192.0.2.54:53 answer'],
+  ] as const) {
+    const upstreams = addresses.map((address) => ({ address, answered: true }))
+    const [finding] = await checkUpstreams({ machine, config, status: { upstreams } })
+    assert.deepEqual([finding?.result, finding?.found], ['ok', found])
+  }
+})
