@@ -115,18 +115,18 @@ function cannotReach(
     case 'ENOENT':
       return fail(
         'absent',
-        `No daemon at ${path}${whose}: there is no such socket: ${startOf(path)}${also}`,
+        `No daemon at ${path}${whose}: there is no such socket; ${startOf(path)}${also}`,
       )
     case 'ECONNREFUSED':
       return fail(
         'absent',
-        `No daemon at ${path}${whose}: no process listens there, because its daemon has ended or another file took its place: ${startOf(path)}${also}`,
+        `No daemon at ${path}${whose}: no process listens there, because its daemon has ended or another file took its place; ${startOf(path)}${also}`,
       )
     case 'EACCES':
     case 'EPERM':
       return fail(
         'denied',
-        `Cannot reach the daemon at ${path}${whose}: permission denied: run as the daemon's user or root`,
+        `Cannot reach the daemon at ${path}${whose}: permission denied; run as the daemon's user or root`,
       )
     case undefined:
     default:

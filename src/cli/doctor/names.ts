@@ -129,7 +129,8 @@ function judgeServers(finding: Findings, asked: readonly Asked[]): Finding {
   const silent = asked.filter(({ fault }) => fault !== undefined)
   const names = (list: readonly Asked[]): string => list.map(({ address }) => address).join(', ')
   const [first] = silent
-  if (first === undefined) return finding.ok(`${names(asked)} answer`)
+  if (first === undefined)
+    return finding.ok(`${names(asked)} ${asked.length === 1 ? 'answers' : 'answer'}`)
   const found = silent.map(({ address, fault }) => `${address}: ${fault}`).join('; ')
   const host = first.address.replace(/:\d+$/, '').replaceAll(/[[\]]/g, '')
   const remedy = `dig @${host} . NS; look at routes and firewalls, or change upstreams.servers`
