@@ -6,16 +6,18 @@
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
 # NAMEGATE_OUT=FOLDER: the addons and programs into this folder, and no kernel objects (scripts/prebuild.sh).
 # NAMEGATE_ONLY='posix tcp udp': only these addons.
-# NAMEGATE_SANITIZE=1: instead the addons alone, into build/Sanitize/, with ASan and UBSan; loading one of them takes
-# LD_PRELOAD of libasan and NAMEGATE_ADDONS=Sanitize (test/native/sanitize.test.ts).
+# NAMEGATE_SANITIZE=1: instead the addons alone, into build/Sanitize/, with ASan and UBSan, and with control messages as musl declares
+# them; loading one of them takes LD_PRELOAD of libasan and NAMEGATE_ADDONS=Sanitize (test/native/sanitize.test.ts).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 out=${NAMEGATE_OUT:-build/Release}
 options='-O2'
+first= # a header before all others
 if [ "${NAMEGATE_SANITIZE:-}" = 1 ]; then
 	out=build/Sanitize
-	options='-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined'
+	first=test/native/musl-cmsghdr.h
+	options="-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -include $first"
 fi
 instead= # when it is another file than the addon's name says
 missing=0
@@ -75,7 +77,7 @@ addon() {
 	shift 2
 	wants "$name" || return 0
 	file=${instead:-$(find src/native -name "$name.c")}
-	stale "$out/$name.node" "$file" "$@" scripts/build-native.sh || return 0
+	stale "$out/$name.node" "$file" "$@" ${first:+"$first"} scripts/build-native.sh || return 0
 	# shellcheck disable=SC2086
 	make_file "$out/$name.node" "$compiler" -std=gnu11 $options -g -Wall -Wextra -Werror=implicit-function-declaration -fPIC -shared -fvisibility=hidden \
 		-I "$headers" "$file" $libraries

@@ -1,5 +1,5 @@
-// The addons under AddressSanitizer and UndefinedBehaviorSanitizer: the suites of the sockets pass in their own process, and a planted
-// fault is reported.
+// The addons under AddressSanitizer and UndefinedBehaviorSanitizer, with control messages as musl declares them: the suites of the sockets
+// pass in their own process, and a planted fault is reported.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
