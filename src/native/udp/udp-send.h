@@ -188,6 +188,12 @@ static void send_run(struct engine *engine, struct udp_socket *socket, int count
 		keep(engine, socket, &engine->messages[at].msg_hdr, engine->segments[at]);
 }
 
+/* In musl, the struct has a field more, so its fields are named here. */
+static struct cmsghdr control_header(size_t size, int level, int type)
+{
+	return (struct cmsghdr){ .cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type };
+}
+
 /* Adds the control message that makes an answer leave from the asked address. */
 static void set_source(struct msghdr *header, unsigned char *control, uint8_t family, const uint8_t *asked, uint32_t scope)
 {
@@ -196,7 +202,7 @@ static void set_source(struct msghdr *header, unsigned char *control, uint8_t fa
 	if (family == 4) {
 		struct in_pktinfo info = {};
 		memcpy(&info.ipi_spec_dst, asked, 4);
-		*c = (struct cmsghdr){ CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO };
+		*c = control_header(sizeof(info), IPPROTO_IP, IP_PKTINFO);
 		memcpy(CMSG_DATA(c), &info, sizeof(info));
 		header->msg_controllen = CMSG_SPACE(sizeof(info));
 		return;
@@ -205,7 +211,7 @@ static void set_source(struct msghdr *header, unsigned char *control, uint8_t fa
 	memcpy(&info.ipi6_addr, asked, 16);
 	if (IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr))
 		info.ipi6_ifindex = scope;
-	*c = (struct cmsghdr){ CMSG_LEN(sizeof(info)), IPPROTO_IPV6, IPV6_PKTINFO };
+	*c = control_header(sizeof(info), IPPROTO_IPV6, IPV6_PKTINFO);
 	memcpy(CMSG_DATA(c), &info, sizeof(info));
 	header->msg_controllen = CMSG_SPACE(sizeof(info));
 }
@@ -271,7 +277,7 @@ static void join(struct engine *engine, int i, size_t size)
 		return;
 	uint16_t segment = (uint16_t)size;
 	struct cmsghdr *c = (struct cmsghdr *)(engine->controls[i] + header->msg_controllen);
-	*c = (struct cmsghdr){ CMSG_LEN(sizeof(segment)), IPPROTO_UDP, UDP_SEGMENT };
+	*c = control_header(sizeof(segment), IPPROTO_UDP, UDP_SEGMENT);
 	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
 	header->msg_control = engine->controls[i];
 	header->msg_controllen += SEGMENT_SPACE;
