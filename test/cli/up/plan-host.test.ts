@@ -103,11 +103,6 @@ const INTERFACE_ROWS: readonly (readonly [
     /^UnavailableError: Cannot find .* leads to it\n {2}Give .*--address 10\.0\.0\.5/,
   ],
   [
-    'a host whose queries another daemon takes',
-    { abilities: { ...ABLE, isIntercepted: true } },
-    /already intercepts.*\n {2}Stop it.*file of endpoints/,
-  ],
-  [
     'a port of a bridge without eBPF',
     {
       abilities: { ...ABLE, noEbpf: 'the kernel is 4.19' },
@@ -143,7 +138,6 @@ test('planCgroup asks servers outside of the host', () => {
 
 for (const [why, more, said] of [
   ['without eBPF', { abilities: { ...ABLE, noEbpf: 'old' } }, /only the eBPF.*old\n {2}.*--netns/],
-  ['beside another daemon', { abilities: { ...ABLE, isIntercepted: true } }, /already intercepts/],
   [
     'without a server outside, because a stub would ask namegate again',
     { files: [STUB] },
