@@ -16,7 +16,7 @@ export type LockResult =
   | ({ readonly kind: 'taken' } & Holder)
 
 /** `about` is what the holder wrote beside its process id. */
-interface Holder {
+export interface Holder {
   readonly holder: number | undefined
   readonly about?: string
 }

@@ -15,7 +15,13 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
-import { removeFreeLock, takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
+import {
+  removeFreeLock,
+  takeLock,
+  type HeldLock,
+  type Holder,
+  type LockResult,
+} from '../native/lock.ts'
 import { loadPosix, type Posix } from '../native/native.ts'
 import { makeFolder } from '../native/make-folder.ts'
 
@@ -127,7 +133,7 @@ export function isLockFree(file: string): boolean {
 }
 
 /** Returns what the holder of a lock wrote about itself, if anything. Undefined if no process holds the lock. */
-export function holderOf(file: string): Pick<LockTexts, 'about'> | undefined {
+export function holderOf(file: string): Partial<Holder> | undefined {
   if (!existsSync(file)) return undefined
   try {
     const result = takeLock(loadPosix(), file, process.pid)

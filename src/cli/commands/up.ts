@@ -23,6 +23,7 @@ import { shellWord } from '../shell-word.ts'
 import { addedBefore, addedTo, writeNote, type AddedLines } from '../up/added-lines.ts'
 import { alreadyRuns } from '../up/already-runs.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
+import { besideDaemon } from '../up/beside-daemon.ts'
 import {
   ALLOW_FILE,
   CONFIG_FILE,
@@ -33,6 +34,7 @@ import {
 } from '../up/files.ts'
 import { findPlan } from '../up/find.ts'
 import { readPorts } from '../up/network.ts'
+import { findOtherDaemon } from '../up/other-daemon.ts'
 import type { UpPlan } from '../up/plan.ts'
 import { policyWarnings } from '../up/policy-warnings.ts'
 import { dropSettings, emptyFolder, isStateOf } from '../up/run-folder.ts'
@@ -53,6 +55,9 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   const plan = await findPlan(options, runTool)
   const running = join(RUN, `up-${plan.name}`)
   if (await isListening(join(running, SOCKET))) throw await alreadyRuns(plan, running)
+  // Inside a namespace, the daemon does not share the interception of this host.
+  const other = plan.namespace === undefined ? findOtherDaemon() : undefined
+  if (other !== undefined) throw besideDaemon(plan, other)
   const posix = loadPosix()
   const isRunOurs = !existsSync(RUN)
   const lock = lockOrFail(posix, `${running}.lock`, `the folder ${running}`, {

@@ -109,6 +109,19 @@ function endpointText(app: string, endpoint: UpEndpoint): string {
   return `${lines.join('\n')}\n`
 }
 
+/** Returns an endpoint as one line, without its indentation, for a list of endpoints in an existing file. */
+export function endpointLine(app: string, endpoint: UpEndpoint): string {
+  const { name, addresses, interface: nic, cgroup } = endpoint
+  const fields = [
+    `name: ${text(name)}`,
+    ...(addresses.length === 0 ? [] : [`addresses: [${addresses.map(text).join(', ')}]`]),
+    `labels: { app: ${text(app)} }`,
+    ...(nic === undefined ? [] : [`interface: ${text(nic.name)}`, `hook: ${nic.hook}`]),
+    ...(cgroup === undefined ? [] : [`cgroup: ${text(cgroup)}`]),
+  ]
+  return `{ ${fields.join(', ')} }`
+}
+
 function allowText(allows: readonly string[]): string {
   const head = '# One name, pattern, address or prefix a line, with :PORT or :PORT/tcp if wanted.'
   return `${[head, ...allows].join('\n')}\n`

@@ -46,12 +46,6 @@ export function planInterface(facts: InterfaceFacts): UpPlan {
   const { name, host, abilities, files, upstreams } = facts
   const nic = findNic(facts)
   const { addresses, why } = addressesBehind(facts, nic)
-  if (abilities.isIntercepted) {
-    throw new UnavailableError(
-      'Cannot intercept for this interface: another daemon already intercepts queries on this host\n' +
-        "  Stop it, or add the workload to its file of endpoints ('namegate status' shows if it runs).",
-    )
-  }
   if (nic.master !== undefined && abilities.noEbpf !== undefined) {
     throw new UnavailableError(
       `Cannot protect ${nic.name}: it is a port of ${nic.master}, which needs eBPF: ${abilities.noEbpf}`,
@@ -148,12 +142,6 @@ export function planCgroup(facts: CgroupFacts): UpPlan {
     throw new UnavailableError(
       `Cannot protect a cgroup: only the eBPF datapath can, and ${abilities.noEbpf}\n` +
         '  Put the processes into a network namespace, and give --netns.',
-    )
-  }
-  if (abilities.isIntercepted) {
-    throw new UnavailableError(
-      'Cannot intercept for this cgroup: another daemon already intercepts queries on this host\n' +
-        '  Stop it, or add the cgroup to its file of endpoints.',
     )
   }
   return {
