@@ -154,6 +154,20 @@ test('Refusals counts repetitions, whatever their type, and reports each count o
   assert.deepEqual([more, refusals.repeated()], [[], []])
 })
 
+test('Refusals names the workload from the first flow of another one on, and counts each workload by itself', () => {
+  const refusals = new Refusals(LIST, 'box')
+  const own = { ...denied, endpoint: 'box' }
+  const other = { ...denied, endpoint: 'job' }
+  assert.match(refusals.take(own) ?? '', /refused  a\.example /)
+  assert.match(refusals.take(other) ?? '', /refused  job: a\.example +no rule allows this name/)
+  for (const flow of [own, other, other]) assert.equal(refusals.take(flow), undefined)
+  const again = refusals.repeated().map((line) => line.trim().replace(/ +/g, ' '))
+  assert.deepEqual(again, ['again box: a.example 1 more time', 'again job: a.example 2 more times'])
+  assert.match(refusals.take({ ...dropped, endpoint: 'box' }) ?? '', /refused  box: 198\.51/)
+  const unknown = { time: TIME, kind: 'unknown-client', client: '10.0.0.9', endpoint: null }
+  assert.match(refusals.take(unknown) ?? '', /refused  a query from 10\.0\.0\.9/)
+})
+
 test('Refusals reports of each flow if it was refused or only audited, while audit is switched on and off', () => {
   const refusals = new Refusals(LIST)
   const rows = [
