@@ -120,6 +120,7 @@ async function runLocked(
   let isKept = isLeft
   try {
     const end = await runSession({
+      workload: plan.name,
       namespace: plan.namespace,
       config,
       socket,

@@ -15,6 +15,8 @@ import { addLine, type WatchedList } from './watched-list.ts'
 
 interface Seen {
   readonly what: string
+  /** The endpoint that was refused. Empty if none is known. */
+  readonly endpoint: string
   /** True: policy denied it, and audit let it pass. */
   readonly isAudited: boolean
   more: number
@@ -31,9 +33,14 @@ const AUDITED: ReadonlySet<unknown> = new Set(['audited', 'audit'])
 export class Refusals {
   readonly #seen = new Map<string, Seen>()
   readonly #list: WatchedList
+  readonly #workload: string
+  /** True from the first flow of another endpoint than the workload of `up` on. Then each line names its endpoint. */
+  #isShared = false
 
-  constructor(list: WatchedList) {
+  /** `workload`: the name of the endpoint that `up` protects. A user can add other endpoints to its daemon. */
+  constructor(list: WatchedList, workload = '') {
     this.#list = list
+    this.#workload = workload
   }
 
   /** Returns the line of a refusal. Undefined for a repeated refusal, and for other flows. */
@@ -42,7 +49,9 @@ export class Refusals {
     if (refusal === undefined) return undefined
     const { what, why, remedy } = refusal
     const isAudited = AUDITED.has(flow.kind)
-    const key = `${isAudited} ${textOf(flow.reason)} ${what}`
+    const endpoint = typeof flow.endpoint === 'string' ? flow.endpoint : ''
+    if (endpoint !== '' && endpoint !== this.#workload) this.#isShared = true
+    const key = `${isAudited} ${endpoint} ${textOf(flow.reason)} ${what}`
     const known = this.#seen.get(key)
     if (known !== undefined) {
       known.more++
@@ -50,10 +59,11 @@ export class Refusals {
     }
     const [oldest] = this.#seen.keys()
     if (this.#seen.size >= SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
-    this.#seen.set(key, { what, isAudited, more: 0 })
+    const seen = { what, endpoint, isAudited, more: 0 }
+    this.#seen.set(key, seen)
     const verb = isAudited ? 'would be refused (audit)' : 'refused'
     const time = textOf(flow.time).slice(11, 19)
-    return cleanCell(`${time} ${verb}  ${what.padEnd(COLUMN)} ${why}; ${remedy}`)
+    return cleanCell(`${time} ${verb}  ${this.#whatOf(seen)} ${why}; ${remedy}`)
   }
 
   /** Returns one line for each refusal that was repeated since the last call. */
@@ -63,8 +73,13 @@ export class Refusals {
       const times = seen.more === 1 ? '1 more time' : `${seen.more} more times`
       seen.more = 0
       const again = seen.isAudited ? 'again (audit)' : 'again  '
-      return [cleanCell(`         ${again}  ${seen.what.padEnd(COLUMN)} ${times}`)]
+      return [cleanCell(`         ${again}  ${this.#whatOf(seen)} ${times}`)]
     })
+  }
+
+  #whatOf({ what, endpoint }: Seen): string {
+    const whose = this.#isShared && endpoint !== '' ? `${endpoint}: ` : ''
+    return `${whose}${what}`.padEnd(COLUMN)
   }
 }
 

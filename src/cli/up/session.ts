@@ -28,6 +28,8 @@ export interface SessionOptions {
   readonly pinPath: string | undefined
   /** True if the same command would refuse to replace the configuration. */
   readonly needsForce: boolean
+  /** The name of the workload that `up` protects. */
+  readonly workload: string
   /** The list to which refusals propose a line. */
   readonly list: WatchedList
   readonly output: CommandOutput
@@ -225,7 +227,7 @@ async function follow(
   end: Promise<void>,
 ): Promise<void> {
   const { output } = options
-  const refusals = new Refusals(options.list)
+  const refusals = new Refusals(options.list, options.workload)
   const more = systemClock.every(REPEATED_MS, () => {
     for (const line of refusals.repeated()) output.stdout(`${line}\n`)
   })
