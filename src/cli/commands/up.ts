@@ -18,9 +18,8 @@ import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
 import { checkPaths } from '../policy/check-paths.ts'
-import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
-import { addedBefore, addedTo, writeNote, type AddedLines } from '../up/added-lines.ts'
+import { addedBefore, writeNote } from '../up/added-lines.ts'
 import { alreadyRuns } from '../up/already-runs.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
 import { besideDaemon } from '../up/beside-daemon.ts'
@@ -39,7 +38,8 @@ import type { UpPlan } from '../up/plan.ts'
 import { policyWarnings } from '../up/policy-warnings.ts'
 import { dropSettings, emptyFolder, isStateOf } from '../up/run-folder.ts'
 import { runSession } from '../up/session.ts'
-import { addLine, type WatchedList } from '../up/watched-list.ts'
+import { continued, kept, nextTime, welcome } from '../up/texts.ts'
+import type { WatchedList } from '../up/watched-list.ts'
 
 const RUN = '/run/namegate'
 /** The first port that is tried for the listener. */
@@ -151,33 +151,6 @@ async function untilStopped(output: CommandOutput): Promise<void> {
   })
 }
 
-/** Returns the warnings about lines that were added, and audit settings that were made, while a killed run ran. */
-function continued({ lines, faults }: AddedLines, hadSettings: boolean): readonly string[] {
-  const without = 'to start without them, end with Ctrl-C, and start again'
-  return [
-    ...(lines.length === 0
-      ? []
-      : [
-          `kept the lines that were added before the last run was killed: ${lines.join(', ')}; ${without}`,
-        ]),
-    ...faults.map((fault) => `left out ${fault}`),
-    ...(hadSettings
-      ? ['the audit settings of the run before are not kept: the command line decides about audit']
-      : []),
-  ]
-}
-
-/** Returns the command line that allows what was added to the list. Empty if nothing was added. */
-function nextTime({ allows, write, isForced }: UpOptions, folder: string): string {
-  const { lines } = addedTo(join(folder, ALLOW_FILE), allows)
-  if (lines.length === 0) return ''
-  const added = lines.map((line) => `--allow ${shellWord(line)}`)
-  const force = write === undefined || isForced ? [] : ['--force']
-  const command = [program(), ...process.argv.slice(2).map(shellWord), ...added, ...force].join(' ')
-  const saved = write === undefined ? '  (--write DIR keeps the configuration with its list)\n' : ''
-  return `namegate: to allow these next time: ${command}\n${saved}`
-}
-
 /** Throws UsageError if the daemon would refuse a file of the user. Nothing is written then. */
 function mustRead({ policies }: UpOptions): void {
   const { faults } = checkPaths(policies, readingOf(defaultConfig().policies))
@@ -258,43 +231,4 @@ function listOf({ policies }: UpOptions, folder: string): WatchedList {
   return own === undefined
     ? { file: join(folder, ALLOW_FILE), isMade: true }
     : { file: own, isMade: false }
-}
-
-interface Ready {
-  readonly list: WatchedList
-  readonly socket: string
-  /** Since the start. */
-  readonly seconds: number
-}
-
-function welcome(
-  { name, mode, datapath, namespace }: UpPlan,
-  { isAudited, target, allows }: UpOptions,
-  { list, socket, seconds }: Ready,
-): string {
-  const what = isAudited
-    ? `${name} is audited: everything is allowed, and what policy would refuse is printed`
-    : `${name} is protected`
-  const where = namespace === undefined ? '' : ', inside the namespace'
-  const lines = [
-    `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
-    ...tryIt(target, allows),
-    `  look at it:  ${program()} flows --socket ${socket} (in another terminal)`,
-    `               ${program()} status --socket ${socket}`,
-    `  its page:    ${program()} page --socket ${socket}`,
-    `  allow more:  ${addLine('NAME', list)} (takes effect within a second)`,
-  ]
-  return `${lines.join('\n')}\n`
-}
-
-/** Returns a line with a command that reaches the first allowed name. */
-function tryIt({ kind, value }: UpOptions['target'], allows: readonly string[]): readonly string[] {
-  const name = allows.find((each) => /^[a-z][a-z0-9.-]*$/i.test(each))
-  if (kind !== 'netns' || value.includes('/') || name === undefined) return []
-  return [`  try it:      ip netns exec ${value} curl -sSI https://${name}`]
-}
-
-function kept({ namespace }: UpPlan, config: string): string {
-  const inside = namespace === undefined ? '' : `nsenter --net=${namespace} `
-  return `namegate: the configuration stays; to run it: ${inside}${program()} run --config ${config}\n`
 }

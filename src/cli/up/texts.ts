@@ -1,0 +1,77 @@
+// The texts that `namegate up` prints when the workload is protected, and at the end. Every printed command can be pasted as it is: what a person
+// should know stands before the command or behind a #.
+
+import { join } from 'node:path'
+import { program } from '../program.ts'
+import { shellWord } from '../shell-word.ts'
+import { addedTo, type AddedLines } from './added-lines.ts'
+import type { UpOptions } from './arguments.ts'
+import { ALLOW_FILE } from './files.ts'
+import type { UpPlan } from './plan.ts'
+import { addLine, type WatchedList } from './watched-list.ts'
+
+/** Returns the warnings about lines that were added, and audit settings that were made, while a killed run ran. */
+export function continued({ lines, faults }: AddedLines, hadSettings: boolean): readonly string[] {
+  const without = 'to start without them, end with Ctrl-C, and start again'
+  return [
+    ...(lines.length === 0
+      ? []
+      : [
+          `kept the lines that were added before the last run was killed: ${lines.join(', ')}; ${without}`,
+        ]),
+    ...faults.map((fault) => `left out ${fault}`),
+    ...(hadSettings
+      ? ['the audit settings of the run before are not kept: the command line decides about audit']
+      : []),
+  ]
+}
+
+/** Returns the command line that allows what was added to the list. Empty if nothing was added. */
+export function nextTime({ allows, write, isForced }: UpOptions, folder: string): string {
+  const { lines } = addedTo(join(folder, ALLOW_FILE), allows)
+  if (lines.length === 0) return ''
+  const added = lines.map((line) => `--allow ${shellWord(line)}`)
+  const force = write === undefined || isForced ? [] : ['--force']
+  const command = [program(), ...process.argv.slice(2).map(shellWord), ...added, ...force].join(' ')
+  const saved = write === undefined ? '  (--write DIR keeps the configuration with its list)\n' : ''
+  return `namegate: to allow these next time: ${command}\n${saved}`
+}
+
+interface Ready {
+  readonly list: WatchedList
+  readonly socket: string
+  /** Since the start. */
+  readonly seconds: number
+}
+
+export function welcome(
+  { name, mode, datapath, namespace }: UpPlan,
+  { isAudited, target, allows }: UpOptions,
+  { list, socket, seconds }: Ready,
+): string {
+  const what = isAudited
+    ? `${name} is audited: everything is allowed, and what policy would refuse is printed`
+    : `${name} is protected`
+  const where = namespace === undefined ? '' : ', inside the namespace'
+  const lines = [
+    `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
+    ...tryIt(target, allows),
+    `  look at it:  ${program()} flows --socket ${socket} (in another terminal)`,
+    `               ${program()} status --socket ${socket}`,
+    `  its page:    ${program()} page --socket ${socket}`,
+    `  allow more:  ${addLine('NAME', list)} (takes effect within a second)`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** Returns a line with a command that reaches the first allowed name. */
+function tryIt({ kind, value }: UpOptions['target'], allows: readonly string[]): readonly string[] {
+  const name = allows.find((each) => /^[a-z][a-z0-9.-]*$/i.test(each))
+  if (kind !== 'netns' || value.includes('/') || name === undefined) return []
+  return [`  try it:      ip netns exec ${value} curl -sSI https://${name}`]
+}
+
+export function kept({ namespace }: UpPlan, config: string): string {
+  const inside = namespace === undefined ? '' : `nsenter --net=${namespace} `
+  return `namegate: the configuration stays; to run it: ${inside}${program()} run --config ${config}\n`
+}
