@@ -47,6 +47,7 @@ const PLAN: UpPlan = {
 const TEXTS: UpTexts = {
   plan: PLAN,
   command: 'namegate up --netns box --allow example.com',
+  program: '/opt/namegate/bin/namegate',
   config: '/srv/my box/namegate.yaml',
   port: 10_054,
   socket: '/run/namegate/up-box/admin.sock',

@@ -31,7 +31,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
   [
     'a name at a server that no query may go to',
     { ...denied, reason: 'server', rules: [{ policy: 'default/no', file: 'no.yaml', line: 3 }] },
-    /a\.example +the asked server is refused, not the name; 'namegate explain a\.example' says why$/,
+    /a\.example +the asked server is refused, not the name; to see why: \S*namegate explain a\.example$/,
   ],
   [
     'an address that was asked as a name: a line allows only connections',

@@ -63,19 +63,21 @@ describe('namegate up', { skip }, () => {
     const { host } = lab.pod(0)
     const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
     assert.match(await run.protects(), /is protected \(tproxy, ebpf\)/)
+    // A line is pasted up to its end.
     for (const [command] of run.process.stdout.matchAll(
-      /namegate (?:flows|status) --socket \S+/g,
+      /\S*namegate (?:flows|status) --socket.*/g,
     )) {
-      const { code, stderr } = await run.command('/', ...command.split(' ').slice(1))
-      assert.equal(code, 0, stderr)
+      const { code, stderr } = await run.run('sh', '-c', command)
+      assert.equal(code, 0, `${command}: ${stderr}`)
     }
+    assert.match(run.process.stdout, / echo NAME >> \S+\/up\.allow$/m)
     assert.match(run.process.stdout, /namegate flows --socket [^]*namegate status --socket /)
     assert.ok(
       run.process.stdout.includes(`ip netns exec ${host.namespace} curl -sSI https://${ALLOWED}\n`),
     )
     assert.match(run.process.stdout, /namegate page --socket \S+admin\.sock\n/)
-    const [, show = ''] = /`namegate (intercept show [^`]+)`/.exec(run.process.stdout) ?? []
-    const shown = await run.command('/', ...show.split(' '))
+    const [, show = ''] = /`(\S*namegate intercept show [^`]+)`/.exec(run.process.stdout) ?? []
+    const shown = await run.run('sh', '-c', show)
     assert.match(shown.stdout, /^# tproxy .*: in force/, shown.stderr)
     assert.equal(await lab.fetch(host, ALLOWED), '200')
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
