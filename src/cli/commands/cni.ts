@@ -3,6 +3,7 @@
 import { isAbsolute, join } from 'node:path'
 import { EXIT_NEGATIVE, EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { chainOf, PLUGIN, type PluginKeys } from '../cni/chain.ts'
+import { program } from '../program.ts'
 import {
   fileInUse,
   hasChain,
@@ -90,14 +91,14 @@ function install(folders: Folders, keys: PluginKeys, output: CommandOutput): num
 function check(folders: Folders, keys: PluginKeys, output: CommandOutput): number {
   const file = fileInUse(folders.conf)
   const own = join(folders.conf, OWN_FILE)
-  const program = join(folders.bin, PLUGIN)
+  const plugin = join(folders.bin, PLUGIN)
   const faults = [
-    ...(hasProgram(folders.bin) ? [] : [`${program} is missing or of another version`]),
+    ...(hasProgram(folders.bin) ? [] : [`${plugin} is missing or of another version`]),
     ...(hasChain(folders.conf, chainOf(file, keys))
       ? []
       : [`${own} is missing, or ${file.path} or an option has changed since`]),
   ]
-  for (const fault of faults) output.stdout(`${fault}: run namegate cni install\n`)
+  for (const fault of faults) output.stdout(`${fault}: run ${program()} cni install\n`)
   if (faults.length > 0) return EXIT_NEGATIVE
   output.stdout(`installed: ${PLUGIN} runs behind the plugins of ${file.path}\n`)
   return EXIT_OK

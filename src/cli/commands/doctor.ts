@@ -18,6 +18,7 @@ import {
   type ParsedArguments,
 } from '../command.ts'
 import { findConfigFile, givenSocket, namedConfigFile } from '../config-file.ts'
+import { program } from '../program.ts'
 import { runningBeside } from '../find-daemon.ts'
 import { checkEnforcement } from '../doctor/enforcement.ts'
 import {
@@ -142,7 +143,7 @@ function differences(
 ): readonly Finding[] {
   if (checked === undefined || ofDaemon === undefined || isSameFile(checked, ofDaemon)) return []
   const found = `${checked} is checked, and the daemon at ${socket} has ${ofDaemon}`
-  const remedy = `to check the daemon's: namegate doctor --config ${shellWord(ofDaemon)} --socket ${shellWord(socket)}`
+  const remedy = `to check the daemon's: ${program()} doctor --config ${shellWord(ofDaemon)} --socket ${shellWord(socket)}`
   return [new Findings('configuration').warning(found, remedy)]
 }
 

@@ -8,6 +8,8 @@ import { loadConfig } from '../../config/load.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { makeFolder } from '../../native/make-folder.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
+import { program } from '../program.ts'
+import { shellWord } from '../shell-word.ts'
 import { CONFIG_FILE } from '../up/files.ts'
 import { abilities, hostResolvers, workloadsOfHost } from '../up/find.ts'
 import { initFiles } from '../up/init-files.ts'
@@ -33,11 +35,10 @@ export async function runInit(read: ParsedArguments, output: CommandOutput): Pro
   for (const name of files.keys()) output.stdout(`wrote ${join(folder, name)}\n`)
   if (hasNoWayOut) output.stderr(NO_WAY_OUT)
   const isDefault = folder === DEFAULT_FOLDER
-  const option = isDefault ? '' : ` --config ${config}`
-  output.stdout(`next:
-  - list workloads in ${join(folder, 'endpoints.yaml')}, and policies in ${join(folder, 'policies')}
-  - namegate config check${option}
-  - namegate run${option}${isDefault ? '   (as a service: docs/install.md)' : ''}
+  const option = isDefault ? '' : ` --config ${shellWord(config)}`
+  output.stdout(`Next, list workloads in ${join(folder, 'endpoints.yaml')}, and policies in ${join(folder, 'policies')}. Then check and run it${isDefault ? ' (as a service: docs/install.md)' : ''}:
+  ${program()} config check${option}
+  ${program()} run${option}
 `)
   return EXIT_OK
 }

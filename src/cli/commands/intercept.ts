@@ -17,6 +17,7 @@ import { routingSteps } from '../../intercept/routing.ts'
 import { aboutOf, type Rules } from '../../intercept/rules.ts'
 import type { InForce } from '../../intercept/ruleset.ts'
 import { loadPosix } from '../../native/native.ts'
+import { program } from '../program.ts'
 import { configuredPlaces, makeRules, pinnedFlags, planOf } from '../../daemon/open-interception.ts'
 import {
   EXIT_NEGATIVE,
@@ -77,7 +78,7 @@ function nothingFound(): string {
   return (
     `nothing was intercepted: the network namespace ${namespace} of this command has no table ${TABLE} (inet or bridge) ` +
     'and no routing of namegate. For the rules in another namespace: ' +
-    'nsenter --net=/run/netns/NAME namegate intercept down\n'
+    `nsenter --net=/run/netns/NAME ${program()} intercept down\n`
   )
 }
 

@@ -18,6 +18,7 @@ import { lockOrFail, removeFreeLocks } from '../../state/lock.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { isListening } from '../find-daemon.ts'
 import { checkPaths } from '../policy/check-paths.ts'
+import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
 import { addedBefore, writeNote } from '../up/added-lines.ts'
 import { alreadyRuns } from '../up/already-runs.ts'
@@ -99,6 +100,7 @@ async function runLocked(
   const texts = filesOf({
     plan,
     command: commandLine(),
+    program: program(),
     config,
     port: await freePort(plan),
     socket,
@@ -109,9 +111,7 @@ async function runLocked(
   })
   const hadSettings = writeFiles({ running, folder, continues }, texts, options)
   for (const [name, text] of texts) output.stdout(`# --- ${join(folder, name)}\n${text}\n`)
-  const made = texts.has(ALLOW_FILE) ? [join(folder, ALLOW_FILE)] : []
-  const paths = [...options.policies, ...made]
-  const doubts = policyWarnings(paths, join(folder, ENDPOINTS_FILE), defaultConfig())
+  const doubts = doubtsOf(options, folder, texts.has(ALLOW_FILE))
   for (const warning of [...plan.warnings, ...continued(before, hadSettings), ...doubts]) {
     output.stderr(`namegate: ${warning}\n`)
   }
@@ -143,6 +143,12 @@ async function runLocked(
   }
 }
 
+/** Returns the warnings about policies that probably allow less than their author meant. */
+function doubtsOf({ policies }: UpOptions, folder: string, hasList: boolean): readonly string[] {
+  const paths = [...policies, ...(hasList ? [join(folder, ALLOW_FILE)] : [])]
+  return policyWarnings(paths, join(folder, ENDPOINTS_FILE), defaultConfig())
+}
+
 /** Resolves at a signal, and when the reader of stdout or stderr has ended. */
 async function untilStopped(output: CommandOutput): Promise<void> {
   await new Promise<void>((done) => {
@@ -163,7 +169,7 @@ function mustRead({ policies }: UpOptions): void {
 function mustBeAble(): void {
   if (process.geteuid?.() !== 0) {
     throw new UnavailableError(
-      "Cannot protect a workload without root: run 'sudo namegate up ...'. Without root, 'namegate exec' protects one command",
+      `Cannot protect a workload without root: run 'sudo ${program()} up ...'. Without root, '${program()} exec' protects one command`,
     )
   }
   for (const addon of ['posix', 'udp', 'tcp', 'nftables'] as const) {

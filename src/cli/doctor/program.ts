@@ -8,6 +8,8 @@ import { VERSION } from '../../version.ts'
 import { DEFAULT_SOCKET } from '../../client/default-socket.ts'
 import { findConfigFile, readConfig } from '../config-file.ts'
 import { listOf, textOf } from '../fields.ts'
+import { program } from '../program.ts'
+import { shellWord } from '../shell-word.ts'
 import { Findings, isTransparent, type Check, type Finding } from './finding.ts'
 
 /** Reads the configuration as other commands do. With faults, or without a file, the other checks assume the defaults. */
@@ -33,7 +35,7 @@ export async function readConfiguration(
       findings: [
         finding.problem(
           `${found}; the other checks assume the defaults`,
-          `namegate config check ${file ?? ''}`.trim(),
+          `${program()} config check ${file === undefined ? '' : shellWord(file)}`.trim(),
         ),
       ],
     }
@@ -63,31 +65,31 @@ export const checkDaemon: Check = ({ status, config }) => {
   const finding = new Findings('daemon')
   if (status === undefined) {
     const found = `none answers at ${config.admin.socket}`
-    return [finding.warning(found, 'systemctl start namegate, or: namegate run')]
+    return [finding.warning(found, `systemctl start namegate, or: ${program()} run`)]
   }
   const { version, pid, ready, mode } = status
   const who = `version ${textOf(version)}, pid ${textOf(pid)}`
   if (ready !== true) {
     const reasons = listOf(status.notReady).map(textOf).join('; ')
-    return [finding.problem(`${who}, is not ready: ${reasons}`, 'namegate status')]
+    return [finding.problem(`${who}, is not ready: ${reasons}`, `${program()} status`)]
   }
   const findings: Finding[] = []
   if (version !== VERSION) {
     findings.push(
       finding.warning(
         `${who}, and this program is version ${VERSION}`,
-        'systemctl reload namegate (with take-over.conf), or: namegate run --take-over',
+        `systemctl reload namegate (with take-over.conf), or: ${program()} run --take-over`,
       ),
     )
   }
   if (mode !== 'enforce') {
-    const remedy = 'namegate audit reset --node; namegate datapath mode enforce'
+    const remedy = `${program()} audit reset --node; ${program()} datapath mode enforce`
     findings.push(finding.warning(`${who}: its mode is ${textOf(mode)}`, remedy))
   }
   for (const warning of listOf(status.warnings)) findings.push(finding.warning(textOf(warning)))
   if (listOf(status.faults).length > 0) {
     const found = `${listOf(status.faults).length} faults in files of policies or endpoints`
-    findings.push(finding.problem(found, 'namegate status'))
+    findings.push(finding.problem(found, `${program()} status`))
   }
   return findings.length > 0 ? findings : [finding.ok(`${who}, ready, mode ${textOf(mode)}`)]
 }

@@ -23,6 +23,8 @@ export interface UpTexts {
   readonly plan: UpPlan
   /** The command line, for the first comment. */
   readonly command: string
+  /** The word that starts namegate, for commands in comments. */
+  readonly program: string
   /** Absolute path of the configuration. */
   readonly config: string
   readonly port: number
@@ -45,14 +47,14 @@ export function filesOf(texts: UpTexts): ReadonlyMap<string, string> {
 }
 
 function configText(texts: UpTexts): string {
-  const { plan, command, port, socket, pinPath, policies, audit } = texts
+  const { plan, command, program, port, socket, pinPath, policies, audit } = texts
   const { mode, datapath, servers, namespace, endpoints } = plan
   const isCgroup = endpoints.value.some(({ cgroup }) => cgroup !== undefined)
   const config = shellWord(texts.config)
   const where =
     namespace === undefined
-      ? `Run it with: namegate run --config ${config}`
-      : `Run it inside the namespace: nsenter --net=${namespace} namegate run --config ${config}`
+      ? `Run it with: ${program} run --config ${config}`
+      : `Run it inside the namespace: nsenter --net=${namespace} ${program} run --config ${config}`
   const lines = [
     `# Made by: ${command}`,
     `# ${where}`,
@@ -60,7 +62,7 @@ function configText(texts: UpTexts): string {
     `# ${mode.value}: ${mode.why}.`,
     'listeners:',
     `  - { port: ${port}, mode: ${mode.value}${isCgroup ? ', processes: cgroups' : ''} }`,
-    `# The daemon adds the rules that bring queries to the listener. \`namegate intercept show --config ${config}\` prints them.`,
+    `# The daemon adds the rules that bring queries to the listener. \`${program} intercept show --config ${config}\` prints them.`,
     'intercept: { on-start: true }',
     '',
     `# The daemon asks these servers: ${servers.why}.`,

@@ -10,6 +10,8 @@ import { ASK_AGAIN } from '../../policy/dns-connection.ts'
 import { fieldsOf, listOf, textOf, type PartOf } from '../fields.ts'
 import { allowOfFlow, hasExpired, isDnsDrop } from '../flows/allow-of-flow.ts'
 import type { FlowFields } from '../flows/flow-fields.ts'
+import { program } from '../program.ts'
+import { shellWord } from '../shell-word.ts'
 import { cleanCell } from '../table.ts'
 import { addLine, type WatchedList } from './watched-list.ts'
 
@@ -115,7 +117,7 @@ function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
     return {
       what: name,
       why: deniedWords(flow.reason),
-      remedy: `'namegate explain ${name}' says why`,
+      remedy: `to see why: ${program()} explain ${shellWord(name)}`,
     }
   }
   const why = whyNoName(name)

@@ -55,11 +55,12 @@ export function welcome(
   const where = namespace === undefined ? '' : ', inside the namespace'
   const lines = [
     `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
+    '  In another terminal:',
     ...tryIt(target, allows),
-    `  look at it:  ${program()} flows --socket ${socket} (in another terminal)`,
+    `  look at it:  ${program()} flows --socket ${socket}`,
     `               ${program()} status --socket ${socket}`,
     `  its page:    ${program()} page --socket ${socket}`,
-    `  allow more:  ${addLine('NAME', list)} (takes effect within a second)`,
+    `  allow more:  ${addLine('NAME', list)}`,
   ]
   return `${lines.join('\n')}\n`
 }
@@ -73,5 +74,5 @@ function tryIt({ kind, value }: UpOptions['target'], allows: readonly string[]):
 
 export function kept({ namespace }: UpPlan, config: string): string {
   const inside = namespace === undefined ? '' : `nsenter --net=${namespace} `
-  return `namegate: the configuration stays; to run it: ${inside}${program()} run --config ${config}\n`
+  return `namegate: the configuration stays; to run it: ${inside}${program()} run --config ${shellWord(config)}\n`
 }
