@@ -5,7 +5,6 @@ import type { Client } from '../../client/client.ts'
 import { readTextFile } from '../../config/files.ts'
 import { systemClock } from '../../core/clock.ts'
 import { allowLines } from '../../policy/allow-line.ts'
-import type { CommandOutput } from '../command.ts'
 import { cleanCell } from '../table.ts'
 
 /** How long one request waits for the next revision. */
@@ -19,11 +18,11 @@ export interface FollowedList {
   readonly text: string
 }
 
-/** Prints changes until `isOver` returns true. */
+/** Gives changes to `print` until `isOver` returns true. */
 export async function followList(
   client: Client,
   { file, text }: FollowedList,
-  output: CommandOutput,
+  print: (lines: readonly string[]) => void,
   isOver: () => boolean,
 ): Promise<void> {
   const changes = new ListChanges(text)
@@ -35,9 +34,10 @@ export async function followList(
       if (realizedRevision === revision) continue
       revision = realizedRevision
       const present = await textInForce(client, file)
-      for (const line of present === undefined ? [] : changes.take(present)) {
-        output.stdout(`${line}\n`)
-      }
+      if (present === undefined) continue
+      const time = new Date(systemClock.wall()).toISOString().slice(11, 19)
+      const lines = changes.take(present, time)
+      if (lines.length > 0) print(lines)
     } catch {
       // The daemon ends, or the request broke.
       await new Promise<void>((done) => void systemClock.after(AGAIN_MS, done))
@@ -67,14 +67,14 @@ export class ListChanges {
     this.#inForce = targetsIn(text)
   }
 
-  /** Returns what to print when the text of the list came into force. Empty if its targets are the same. */
-  take(text: string): readonly string[] {
+  /** Returns what to print when the text of the list came into force at `time`. Empty if its targets are the same. */
+  take(text: string, time: string): readonly string[] {
     const before = this.#inForce
     const now = targetsIn(text)
     this.#inForce = now
     return [
-      ...said('now in force', without(now, before)),
-      ...said('no longer in force', without(before, now)),
+      ...said(`${time} now in force`, without(now, before)),
+      ...said(`${time} no longer in force`, without(before, now)),
     ]
   }
 }
@@ -89,5 +89,5 @@ function without(targets: readonly string[], others: readonly string[]): readonl
 }
 
 function said(words: string, targets: readonly string[]): readonly string[] {
-  return targets.length === 0 ? [] : [cleanCell(`namegate: ${words}: ${targets.join(', ')}`)]
+  return targets.length === 0 ? [] : [cleanCell(`${words}: ${targets.join(', ')}`)]
 }

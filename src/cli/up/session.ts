@@ -228,16 +228,18 @@ async function follow(
 ): Promise<void> {
   const { output } = options
   const refusals = new Refusals(options.list, options.workload)
-  const more = systemClock.every(REPEATED_MS, () => {
-    for (const line of refusals.repeated()) output.stdout(`${line}\n`)
-  })
+  // Refusals from before a change stand before it.
+  const print = (lines: readonly string[]): void => {
+    for (const line of [...refusals.repeated(), ...lines]) output.stdout(`${line}\n`)
+  }
+  const more = systemClock.every(REPEATED_MS, () => print([]))
   let isOver = false
   for (const verdict of FOLLOWED) void printRefusals(options, verdict, refusals, () => isOver)
-  void followList(ownClient(options), list, output, () => isOver)
+  void followList(ownClient(options), list, print, () => isOver)
   await end
   isOver = true
   more.cancel()
-  for (const line of refusals.repeated()) output.stdout(`${line}\n`)
+  print([])
 }
 
 /** Prints the refusals of one verdict. If the stream breaks, for example because the reader was slow, opens it again. */
