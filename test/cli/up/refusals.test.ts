@@ -187,6 +187,28 @@ test('Refusals reports of each flow if it was refused or only audited, while aud
   ])
 })
 
+test('Refusals aligns the counts of audited refusals with their lines', () => {
+  const refusals = new Refusals(LIST)
+  const audited = { ...dropped, kind: 'audit' }
+  const column = refusals.take(audited)?.indexOf('198.51')
+  refusals.take(audited)
+  assert.equal(refusals.repeated()[0]?.indexOf('198.51'), column)
+})
+
+test('Refusals proposes one line for a name that was refused as a query and as a connection', () => {
+  const refusals = new Refusals(LIST)
+  refusals.take({ ...denied, kind: 'audited' })
+  const audited = { ...dropped, kind: 'audit' }
+  assert.match(
+    refusals.take({ ...audited, names: ['a.example'] }) ?? '',
+    /\(a\.example\) +the line a\.example allows this too; to allow only this port, add in its place: echo a\.example:443\/tcp >> \/run\/up\.allow$/,
+  )
+  assert.match(
+    refusals.take({ ...audited, names: ['b.example'] }) ?? '',
+    /no rule allows this name here; to allow it: echo b\.example:443/,
+  )
+})
+
 test('Refusals prints each reason for which packets to one place were dropped', () => {
   const refusals = new Refusals(LIST)
   const foreign = { ...dropped, deniedBy: null, reason: 'source' }

@@ -169,6 +169,7 @@ describe('namegate up', { skip }, () => {
     await run.process.untilOutput(
       /would be refused \(audit\)  other\.test .*: echo other\.test >> \S+$/m,
     )
+    assert.doesNotMatch(run.process.stderr, /mode changed/, 'the user asked for audit')
     assert.equal((await run.command('/', 'audit', 'off', '--node')).code, 0)
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
     await run.process.untilOutput(/ refused  other\.test .*: echo other\.test >> \S+$/m)
