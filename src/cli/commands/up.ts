@@ -125,6 +125,7 @@ async function runLocked(
       config,
       socket,
       pinPath: plan.datapath.value === 'ebpf' ? pinPath : undefined,
+      isAudited: options.isAudited,
       needsForce: options.write !== undefined && !options.isForced,
       list,
       output,
@@ -135,12 +136,14 @@ async function runLocked(
     if (end.code === EXIT_OK) output.stdout(nextTime(options, folder))
     return end.code
   } finally {
-    if (!isKept) {
-      forgetPins(config)
-      rmSync(running, { recursive: true, force: true })
-    }
+    if (!isKept) removeRun(running, config)
     if (options.write !== undefined) output.stdout(kept(plan, config))
   }
+}
+
+function removeRun(running: string, config: string): void {
+  forgetPins(config)
+  rmSync(running, { recursive: true, force: true })
 }
 
 /** Returns the warnings about policies that probably allow less than their author meant. */

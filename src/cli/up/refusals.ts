@@ -34,6 +34,8 @@ const AUDITED: ReadonlySet<unknown> = new Set(['audited', 'audit'])
 
 export class Refusals {
   readonly #seen = new Map<string, Seen>()
+  /** The names for which a line on every port was proposed. */
+  readonly #proposed = new Set<string>()
   readonly #list: WatchedList
   readonly #workload: string
   /** True from the first flow of another endpoint than the workload of `up` on. Then each line names its endpoint. */
@@ -47,7 +49,7 @@ export class Refusals {
 
   /** Returns the line of a refusal. Undefined for a repeated refusal, and for other flows. */
   take(flow: FlowFields): string | undefined {
-    const refusal = refusalOf(flow, this.#list)
+    const refusal = refusalOf(flow, this.#list, this.#proposed)
     if (refusal === undefined) return undefined
     const { what, why, remedy } = refusal
     const isAudited = AUDITED.has(flow.kind)
@@ -61,9 +63,10 @@ export class Refusals {
     }
     const [oldest] = this.#seen.keys()
     if (this.#seen.size >= SEEN_MAX && oldest !== undefined) this.#seen.delete(oldest)
+    if (flow.kind === 'denied' || flow.kind === 'audited') this.#propose(allowOfFlow(flow))
     const seen = { what, endpoint, isAudited, more: 0 }
     this.#seen.set(key, seen)
-    const verb = isAudited ? 'would be refused (audit)' : 'refused'
+    const verb = verbOf(isAudited)
     const time = textOf(flow.time).slice(11, 19)
     return cleanCell(`${time} ${verb}  ${this.#whatOf(seen)} ${why}; ${remedy}`)
   }
@@ -74,9 +77,15 @@ export class Refusals {
       if (seen.more === 0) return []
       const times = seen.more === 1 ? '1 more time' : `${seen.more} more times`
       seen.more = 0
-      const again = seen.isAudited ? 'again (audit)' : 'again  '
+      const again = (seen.isAudited ? 'again (audit)' : 'again').padEnd(
+        verbOf(seen.isAudited).length,
+      )
       return [cleanCell(`         ${again}  ${this.#whatOf(seen)} ${times}`)]
     })
+  }
+
+  #propose(name: string | undefined): void {
+    if (name !== undefined && this.#proposed.size < SEEN_MAX) this.#proposed.add(name)
   }
 
   #whatOf({ what, endpoint }: Seen): string {
@@ -85,20 +94,28 @@ export class Refusals {
   }
 }
 
+function verbOf(isAudited: boolean): string {
+  return isAudited ? 'would be refused (audit)' : 'refused'
+}
+
 interface Refusal {
   readonly what: string
   readonly why: string
   readonly remedy: string
 }
 
-function refusalOf(flow: FlowFields, list: WatchedList): Refusal | undefined {
+function refusalOf(
+  flow: FlowFields,
+  list: WatchedList,
+  proposed: ReadonlySet<string>,
+): Refusal | undefined {
   switch (flow.kind) {
     case 'denied':
     case 'audited':
       return nameRefusal(flow, list)
     case 'drop':
     case 'audit':
-      return packetRefusal(flow, list)
+      return packetRefusal(flow, list, proposed)
     case 'unknown-client':
     case 'interface-mismatch':
       return {
@@ -134,11 +151,15 @@ function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
   return {
     what: name,
     why: 'no rule allows this name',
-    remedy: remedyOf(flow, list, ' on every port'),
+    remedy: remedyOf(flow, list, 'to allow it on every port'),
   }
 }
 
-function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
+function packetRefusal(
+  flow: FlowFields,
+  list: WatchedList,
+  proposed: ReadonlySet<string>,
+): Refusal {
   const peer = textOf(flow.peer)
   const protocol = textOf(flow.protocol).toLowerCase()
   const host = peer.includes(':') ? `[${peer}]` : peer
@@ -168,6 +189,10 @@ function packetRefusal(flow: FlowFields, list: WatchedList): Refusal {
     const remedy = 'a policy can allow it (--policy FILE)'
     return { what, why: `no rule allows ${protocol}`, remedy }
   }
+  if (name !== undefined && flow.guarded !== true && proposed.has(name)) {
+    const remedy = remedyOf(flow, list, 'to allow only this port, add in its place')
+    return { what, why: `the line ${name} allows this too`, remedy }
+  }
   const unknown = flow.guarded === true ? GUARDED : 'no answer contained this address'
   const why = name === undefined ? unknown : 'no rule allows this name here'
   return { what, why, remedy: remedyOf(flow, list) }
@@ -195,9 +220,9 @@ function otherReason({ reason, deniedBy }: FlowFields, what: string): Refusal | 
   }
 }
 
-function remedyOf(flow: FlowFields, list: WatchedList, ports = ''): string {
+function remedyOf(flow: FlowFields, list: WatchedList, purpose = 'to allow it'): string {
   const line = allowOfFlow(flow)
-  return line === undefined ? NO_LINE : `to allow it${ports}: ${addLine(line, list)}`
+  return line === undefined ? NO_LINE : `${purpose}: ${addLine(line, list)}`
 }
 
 function rulesText(flow: FlowFields): string {

@@ -28,6 +28,8 @@ export interface SessionOptions {
   readonly pinPath: string | undefined
   /** True if the same command would refuse to replace the configuration. */
   readonly needsForce: boolean
+  /** True if the daemon starts in audit, as the user asked. */
+  readonly isAudited: boolean
   /** The name of the workload that `up` protects. */
   readonly workload: string
   /** The list to which refusals propose a line. */
@@ -138,7 +140,7 @@ class ChildDaemon {
   readonly #child: ChildProcess
   #code: number | undefined
 
-  constructor({ namespace, config, output }: SessionOptions) {
+  constructor({ namespace, config, isAudited, output }: SessionOptions) {
     const [program = '', ...args] = commandIn(namespace, ['run', '--config', config])
     this.#child = spawn(program, args, {
       detached: true,
@@ -146,10 +148,17 @@ class ChildDaemon {
       env: { ...process.env, NO_COLOR: '1' },
     })
     let rest = ''
+    let isAskedFor = isAudited
+    const isShown = (line: string): boolean => {
+      if (this.isQuiet || ROUTINE.test(line)) return false
+      const isStart = isAskedFor && AUDIT_STARTS.test(line)
+      if (isStart) isAskedFor = false
+      return !isStart
+    }
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n')
       rest = lines.pop() ?? ''
-      const shown = lines.filter((line) => !this.isQuiet && !ROUTINE.test(line))
+      const shown = lines.filter(isShown)
       for (const line of shown) output.stderr(`${line}\n`)
     })
     this.ended = new Promise((done) => {
@@ -180,6 +189,9 @@ class ChildDaemon {
 /** Lines of the daemon's log that report neither a problem nor its end. */
 const ROUTINE =
   /^\[[^\]]*\] (?:INFO|DEBUG|TRACE)\b(?!.*(?:in force again|mode changed|audit (?:re)?set))/
+
+/** The line of a daemon that begins to audit. */
+const AUDIT_STARTS = / mode changed: .*"mode":"audit"/
 
 function commandIn(namespace: string | undefined, args: readonly string[]): readonly string[] {
   const words = namespace === undefined ? [] : ['nsenter', `--net=${namespace}`, '--']
