@@ -1,26 +1,37 @@
 // The demo as a newcomer runs it: everything that it shows is true, it is quick, and it leaves nothing, also when it is interrupted.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { test } from 'node:test'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
 import { canUseLab } from '../support/labs/lab.ts'
 import { LabProcess } from '../support/labs/lab-process.ts'
 import { programArgs } from '../support/labs/program.ts'
 
 const skip = canUseLab() ?? false
 
+/** Arguments: the folder that becomes /run/namegate, then the command. */
+const OWN_RUN = 'mkdir -p /run/namegate && mount --bind "$1" /run/namegate && shift && exec "$@"'
+/** The folder that the demo sees as /run/namegate. */
+const shared = mkdtempSync(join(tmpdir(), 'ng-demo-run-'))
+after(() => rmSync(shared, { recursive: true, force: true }))
+
 function startDemo(...args: readonly string[]): LabProcess {
-  return new LabProcess(process.execPath, programArgs('demo/main.ts', ...args))
+  const command = [process.execPath, ...programArgs('demo/main.ts', ...args)]
+  const [program = '', ...rest] =
+    skip === false ? ['unshare', '--mount', 'sh', '-c', OWN_RUN, 'sh', shared, ...command] : command
+  return new LabProcess(program, rest)
 }
 
-/** Namespaces, folders and mounts that a demo with this process id left. */
+/** Namespaces, folders, mounts and notes that a demo with this process id left. */
 function leftBy(pid: number): string[] {
   const namespaces = existsSync('/run/netns') ? readdirSync('/run/netns') : []
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
   return [
     ...namespaces.filter((name) => name.startsWith(`ng-${pid}-`)),
     ...readdirSync(tmpdir()).filter((name) => name.startsWith(`namegate-demo-${pid}-`)),
+    ...readdirSync(shared),
     ...mounts.filter((line) => line.includes(`namegate-demo-${pid}-`)),
   ]
 }

@@ -249,6 +249,15 @@ describe('namegate up', { skip }, () => {
     assert.deepEqual(readdirSync(lab.shared), [])
   })
 
+  it('leaves nothing when its daemon does not answer at the end', async () => {
+    const run = lab.up(DNS_4, '--netns', lab.pod(0).host.namespace, '--allow', ALLOWED)
+    await run.protects()
+    const { stdout } = await run.command('/', 'status', '-o', 'json')
+    process.kill(Number(/"pid": (\d+)/.exec(stdout)?.[1]), 'SIGSTOP')
+    await ends(run)
+    assert.deepEqual(readdirSync(lab.shared), [])
+  })
+
   it('prints a remedy when the workload does not exist', async () => {
     const { namespace } = lab.pod(0).host
     for (const [args, said] of [
