@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -16,16 +17,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pinLockFile } from '../src/state/lock.ts'
 import { pinNoteFile } from '../src/daemon/noted-pins.ts'
+import { forgetSocket } from '../src/daemon/noted-sockets.ts'
 
+/** Where daemons keep locks and notes. */
+const RUN = '/run/namegate'
 const NAME = /^namegate-demo-(\d+)-/
 
 export class Workspace {
   readonly folder: string
+  readonly #isRunOurs = !existsSync(RUN)
 
   constructor() {
     sweepDead()
     this.folder = mkdtempSync(join(tmpdir(), `namegate-demo-${process.pid}-`))
-    process.on('exit', () => removeFolder(this.folder))
+    process.on('exit', () => this.remove())
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => process.exit(130))
     }
@@ -34,6 +39,7 @@ export class Workspace {
   /** The same as at the end of the process, for who wants to say that it is done. */
   remove(): void {
     removeFolder(this.folder)
+    if (this.#isRunOurs) removeEmpty(RUN)
   }
 
   path(name: string): string {
@@ -57,6 +63,14 @@ export class Workspace {
   }
 }
 
+function removeEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // Another daemon has files in it, or it is gone.
+  }
+}
+
 function sweepDead(): void {
   for (const name of readdirSync(tmpdir())) {
     const pid = NAME.exec(name)?.[1]
@@ -66,10 +80,13 @@ function sweepDead(): void {
 
 function removeFolder(folder: string): void {
   const bpf = join(folder, 'bpf')
+  // The mounted bpffs names the lock, so the name is found before the unmount.
+  const lock = pinLockFile(join(bpf, 'namegate'))
   if (readFileSync('/proc/self/mounts', 'utf8').includes(` ${bpf} `))
     execFileSync('umount', ['--lazy', bpf])
-  // What the daemon keeps outside its folders: the lock of its pins and the note of where they are.
-  rmSync(pinLockFile(join(bpf, 'namegate')), { force: true })
+  // What the daemon keeps outside its folders: the lock of its pins, and the notes of its pins and its socket.
+  rmSync(lock, { force: true })
+  forgetSocket(join(folder, 'admin.sock'))
   const config = join(folder, 'namegate.yaml')
   if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
   rmSync(folder, { recursive: true, force: true })

@@ -46,6 +46,11 @@ export function noteSocket(path: string): () => void {
   return () => undefined
 }
 
+/** Removes the note of a daemon that was killed, whose socket was at `path`. */
+export function forgetSocket(path: string): void {
+  for (const folder of folders()) rmSync(join(folder, nameOf(resolve(path))), { force: true })
+}
+
 /** Removes the notes of daemons that were killed, whose socket is gone. */
 function sweep(folder: string): void {
   for (const file of notesIn(folder)) {

@@ -60,10 +60,13 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     if (service.daemon !== undefined) announce(service.daemon, log)
     end = await service.ending.asked
   } finally {
-    await service.stop(end === 'stop')
-    // A successor has the same socket, and so the same note.
-    if (end !== 'handed-over') forget()
-    alive.cancel()
+    try {
+      await service.stop(end === 'stop')
+    } finally {
+      // A successor has the same socket, and so the same note.
+      if (end !== 'handed-over') forget()
+      alive.cancel()
+    }
   }
   return OK
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { defaultConfig } from '../../config/load.ts'
 import { formatFault, messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { forgetPins } from '../../daemon/noted-pins.ts'
+import { forgetSocket } from '../../daemon/noted-sockets.ts'
 import { runTool } from '../../intercept/tools.ts'
 import { whyMissing } from '../../native/native-files.ts'
 import { COMPILER, isBuilt, loadPosix } from '../../native/native.ts'
@@ -141,8 +142,10 @@ async function runLocked(
   }
 }
 
+/** Removes the files of a run whose daemon has ended. A daemon that was killed has left its notes. */
 function removeRun(running: string, config: string): void {
   forgetPins(config)
+  forgetSocket(join(running, SOCKET))
   rmSync(running, { recursive: true, force: true })
 }
 
