@@ -1,9 +1,9 @@
 // Commands find the daemon that runs, from any folder: by notes of daemons, which have a folder of their own here. The sockets are real.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { mkFolder } from '../support/nodes/daemon-files.ts'
 import { run, type Output } from '../support/labs/lab-process.ts'
@@ -76,10 +76,17 @@ test(
     assert.equal(code, 0, stderr)
     assert.match(
       stderr,
-      /no daemon at the socket of .*namegate\.yaml; asking the only one that runs, .*b\.sock/,
+      /^namegate: asking the daemon at \S+b\.sock, the only one that runs; none runs with config\/namegate\.yaml\n$/,
     )
   },
 )
+
+test('A command in a clone asks the only daemon without a word', { skip }, async () => {
+  const cwd = place('clone', [await listen('n.sock')])
+  symlinkSync(resolve('config'), join(cwd, 'config'))
+  const { code, stderr } = await command(cwd, ...GET)
+  assert.deepEqual([code, stderr], [0, ''])
+})
 
 test('A daemon that the configuration names is asked, whatever else runs', { skip }, async () => {
   const cwd = place('named', [await listen('c.sock')], await listen('d.sock'))
