@@ -2,13 +2,15 @@
 // then the only one tried; if none listens at the socket of `--socket`, the error lists those that run. Otherwise a configuration that is
 // found by its place names the socket. If no daemon listens there, and exactly one other daemon runs on this host, the command asks that one.
 
+import { existsSync, realpathSync } from 'node:fs'
 import { connect } from 'node:net'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
 import { notedSockets } from '../daemon/noted-sockets.ts'
 import { DEFAULT_SOCKET } from '../client/default-socket.ts'
 import type { SocketPlace } from '../client/transport.ts'
 import { findConfigFile, givenSocket, namedConfigFile } from './config-file.ts'
+import { packageRoot } from '../native/native-files.ts'
 import { noteIn } from './up/added-lines.ts'
 
 /** Returns the socket that options, environment or configuration name. Throws InvalidInputError if the configuration has faults. */
@@ -49,10 +51,17 @@ export async function runningBeside(
       `${all.length} daemons run, and none at ${place.path} (the socket ${place.named}): choose one with ${all.join(', ')}`,
     )
   }
-  if (place.path !== DEFAULT_SOCKET) {
-    note(`no daemon at the socket ${place.named}; asking the only one that runs, ${shown(only)}`)
+  const file = findConfigFile(options.get('config'))
+  if (file !== undefined && !isSample(file)) {
+    note(`asking the daemon at ${shown(only)}, the only one that runs; none runs with ${file}`)
   }
   return { path: only, named: 'of the only daemon that runs' }
+}
+
+/** True for the sample in a clone of this program. A command in a clone is seldom about its daemon. */
+function isSample(file: string): boolean {
+  const sample = join(packageRoot(), 'config/namegate.yaml')
+  return existsSync(sample) && realpathSync(sample) === realpathSync(file)
 }
 
 /** True if options or the environment name one daemon. */
