@@ -88,7 +88,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     while (upstream.seen === seen) await sleep(5)
     client.close()
     daemon.process.kill('SIGTERM')
-    await daemon.process.untilOutput(/stopping/)
+    await daemon.process.untilOutput(/stopping; the memory datapath leaves nothing in the kernel/)
     daemon.process.kill('SIGTERM')
     const output = await daemon.process.ended(15_000)
     assert.equal(output?.code, 0, output?.stderr)

@@ -177,7 +177,7 @@ test('statusCommand has colours on a terminal, and no broken lines in a pipe', a
   assert.match(coloured.out, /31mfault: p\.yaml:2:3: found x/)
   const { out } = await runCommand(statusCommand, ...args)
   assert.match(out, /^started: +2026-01-02T03:04:05\.000Z$/m)
-  assert.match(out, /^mode: +enforce: what policy denies is dropped$/m)
+  assert.match(out, /^mode: +enforce: queries that policy denies are refused$/m)
   assert.match(out, /^policy: +0 policies in force, revision \d+$/m)
   assert.match(out, /^limit pairs: 80 of 100 used, hit 3 times$/m)
   assert.equal((await runCommand(statusCommand, ...args, '--color', 'x')).code, 2)
