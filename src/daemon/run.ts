@@ -120,7 +120,9 @@ function listenToSignals(service: DaemonProcess, log: Log): void {
       const { daemon } = service
       log.info(
         { signal, datapath: daemon?.datapath.kind, mode: daemon?.mode.now },
-        'stopping; what the kernel enforces stays in force',
+        daemon?.datapath.kind === 'memory'
+          ? 'stopping; the memory datapath leaves nothing in the kernel'
+          : 'stopping; what the kernel enforces stays in force',
       )
     })
   }

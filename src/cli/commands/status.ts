@@ -90,7 +90,7 @@ function formatStatus(status: PartOf<Status>, look: StatusLook): string {
     ],
     ['version', `${textOf(status.version)}, pid ${textOf(status.pid)}`],
     ['started', look.time(textOf(status.started))],
-    ['mode', formatMode(status.mode), status.mode === 'enforce' ? undefined : 'yellow'],
+    ['mode', formatMode(status.mode, datapath), status.mode === 'enforce' ? undefined : 'yellow'],
     ...auditLine(status.audited),
     ['datapath', formatDatapath(datapath)],
     ['policy', formatPolicy(status)],
@@ -142,8 +142,11 @@ const MODES: ReadonlyMap<unknown, string> = new Map([
   ['bypass', 'everything is allowed'],
 ])
 
-function formatMode(mode: unknown): string {
-  const about = MODES.get(mode)
+/** The mode `enforce` of the memory datapath, which sees no packets. */
+const NAMES_ONLY = 'queries that policy denies are refused'
+
+function formatMode(mode: unknown, { kind }: PartOf<Status['datapath']>): string {
+  const about = mode === 'enforce' && kind === 'memory' ? NAMES_ONLY : MODES.get(mode)
   return about === undefined ? textOf(mode) : `${textOf(mode)}: ${about}`
 }
 
