@@ -44,6 +44,14 @@ describe('namegate exec', { skip }, () => {
     await until('forwarding is off', () => forwarding().join() === '0,0', 10_000, 10)
   })
 
+  it('says which settings it changed, why, and until when', async () => {
+    const said = await running([])
+    const line =
+      /^namegate: this host forwards the command's packets until the last run ends, and then restores: net\.ipv4\.ip_forward, .*net\.ipv6\.conf\.all\.forwarding.*$/m
+    assert.match(said.stderr, line)
+    await ended(said)
+  })
+
   it("restores forwarding of single interfaces, which the kernel switches with the host's setting", async () => {
     const single = ['ipv4', 'ipv6'].map(
       (family) => `/proc/sys/net/${family}/conf/ngx-old/forwarding`,
@@ -81,8 +89,8 @@ describe('namegate exec', { skip }, () => {
     return KEYS.map((key) => outputIn(lab.caller, 'cat', `/proc/sys/net/${key}`).trim())
   }
 
-  async function running(): Promise<LabProcess> {
-    const args = ['--quiet', '--', 'sh', '-c', 'echo up; sleep 300']
+  async function running(options: readonly string[] = ['--quiet']): Promise<LabProcess> {
+    const args = [...options, '--', 'sh', '-c', 'echo up; sleep 300']
     const run = lab.start({ who: 'root', args })
     await run.until(() => (run.stdout.includes('up') ? true : undefined), 'up', 30_000)
     return run
