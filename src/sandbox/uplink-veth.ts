@@ -167,10 +167,17 @@ function switchForwardingOn({ program, say }: VethOptions, wantsIpv6: boolean): 
         )
       }
       const changed = [...lines.matchAll(/^on (.*)$/gm)].map(([, each = '']) => keyOf(each))
-      if (changed.length > 0) say(`switched on for this run: ${changed.join(', ')}`)
+      if (changed.length > 0) say(changedText(changed))
     })(),
     stop: async () => await helper.stop(),
   }
+}
+
+function changedText(keys: readonly string[]): string {
+  const routers = keys.some((key) => key.endsWith('.accept_ra'))
+    ? ' (accept_ra keeps the routes from routers)'
+    : ''
+  return `this host forwards the command's packets until the last run ends, and then restores: ${keys.join(', ')}${routers}`
 }
 
 /** Returns the file that keeps the former setting. A run that cannot make its folder does not know of other runs. */
