@@ -133,7 +133,7 @@ const CGROUP = { name: 'build', cgroup: 'build.slice', host: HOST, upstreams: []
 test('planCgroup asks servers outside of the host', () => {
   const plan = planCgroup({ ...CGROUP, abilities: ABLE, files: [STUB, BEHIND_STUB] })
   assert.equal(wordsOf(plan), 'redirect ebpf here: build build.slice: 192.0.2.53:53')
-  assert.match(plan.warnings.join(), /packet sockets/)
+  assert.match(plan.warnings.join(), /packet sockets.* setpriv --bounding-set -net_raw COMMAND$/)
 })
 
 for (const [why, more, said] of [
