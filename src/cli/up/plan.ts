@@ -38,7 +38,7 @@ export interface UpPlan {
 
 /** A warning where rules are inside the namespace or at the cgroup of the workload. Packet sockets send behind such rules. */
 export const UNSEEN =
-  'a process of the workload with CAP_NET_RAW can send past the rules by packet sockets (AF_PACKET): take this right from it'
+  'a process of the workload with CAP_NET_RAW can send past the rules by packet sockets (AF_PACKET): start it without this right, such as with setpriv --bounding-set -net_raw COMMAND'
 
 /** What this host can do. */
 export interface Abilities {
