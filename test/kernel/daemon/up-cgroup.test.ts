@@ -48,6 +48,15 @@ describe('namegate up --cgroup', { skip }, () => {
     assert.equal(await outside(`${GET} -m 10 http://${OTHER}/`), '200')
   })
 
+  it('prints a command that reaches the allowed name as a process of the cgroup', async () => {
+    const [, command = ''] = /^ {2}try it: +(.*)$/m.exec(run.process.stdout) ?? []
+    // The lab has no HTTPS.
+    const plain = command.replace('https:', 'http:')
+    const { code, stdout, stderr } = await run.run('sh', '-c', plain)
+    assert.equal(code, 0, `${plain}: ${stderr}`)
+    assert.match(stdout, /^HTTP\/1\.1 200/)
+  })
+
   for (const [over, from] of [
     ['+notcp', '-b 0.0.0.0#40053'],
     ['+tcp', ''],

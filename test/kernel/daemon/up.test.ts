@@ -163,8 +163,10 @@ describe('namegate up', { skip }, () => {
 
   it('observes the workloads behind an interface with --audit, and refuses nothing', async () => {
     const { host, interface: name } = lab.pod(0)
-    const run = lab.up(DNS_4, '--interface', name, '--audit')
+    const run = lab.up(DNS_4, '--interface', name, '--audit', '--allow', `${ALLOWED}:80`)
     assert.match(await run.protects(), /is audited/)
+    const tries = `ip netns exec ${host.namespace} curl -sSI http://${ALLOWED}`
+    assert.ok(run.process.stdout.includes(`  try it:      ${tries}\n`), run.process.stdout)
     assert.equal(await lab.fetch(host, OTHER), '200')
     await run.process.untilOutput(
       /would be refused \(audit\)  other\.test .*: echo other\.test >> \S+$/m,
