@@ -12,10 +12,12 @@ import type { RunTool } from '../../intercept/tools.ts'
 import { nativeFile } from '../../native/native-files.ts'
 import { isBuilt, loadBpf } from '../../native/native.ts'
 import { interceptionLockFile, isLockFree } from '../../state/lock.ts'
+import { shellWord } from '../shell-word.ts'
 import type { UpOptions } from './arguments.ts'
 import { kernelVersion, readNamespaces, readNetwork, type NamedNamespace } from './network.ts'
 import {
   globalAddresses,
+  isLocal,
   toName,
   type Abilities,
   type Resolvers,
@@ -71,7 +73,11 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
   const host = await readNetwork(run)
   const namespaces = await readNamespaces(run)
   if (!isNamespace(path)) throw noNamespace(given, namespaces)
-  return planNetns({
+  const inside: UpPlan['inside'] = [
+    given.includes('/') ? `nsenter --net=${shellWord(given)} ` : `ip netns exec ${given} `,
+    '',
+  ]
+  const plan = planNetns({
     given,
     name: nameOfNamespace(given),
     path,
@@ -83,6 +89,7 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
     files: hostResolvers(),
     upstreams: options.upstreams,
   })
+  return { ...plan, inside }
 }
 
 /** True if the file is a namespace of the kernel. The file system of namespaces (nsfs) has no other files. */
@@ -129,7 +136,7 @@ async function findInterface(options: UpOptions, name: string, run: RunTool): Pr
   const inner =
     behind === undefined ? undefined : await readNetwork(run, join(NAMESPACES, behind.name))
   const end = inner?.nics.find(({ index, kind }) => kind === 'veth' && index === nic?.peer)
-  return planInterface({
+  const plan = planInterface({
     name: toName(name),
     interface: name,
     host,
@@ -139,6 +146,9 @@ async function findInterface(options: UpOptions, name: string, run: RunTool): Pr
     files: hostResolvers(),
     upstreams: options.upstreams,
   })
+  // A query to a server on loopback does not leave the namespace.
+  const isAsking = behind !== undefined && !askedIn(behind.name).servers.some(isLocal)
+  return isAsking ? { ...plan, inside: [`ip netns exec ${behind.name} `, ''] } : plan
 }
 
 async function findCgroup(options: UpOptions, given: string, run: RunTool): Promise<UpPlan> {
@@ -154,7 +164,7 @@ async function findCgroup(options: UpOptions, given: string, run: RunTool): Prom
         `'systemd-run --slice=NAME COMMAND'), and start the processes in it.`,
     )
   }
-  return planCgroup({
+  const plan = planCgroup({
     name: toName(basename(found.path).replace(/\.(slice|service|scope)$/, '')),
     cgroup: inside.replace(/^\/+|\/+$/g, ''),
     host: await readNetwork(run),
@@ -162,6 +172,10 @@ async function findCgroup(options: UpOptions, given: string, run: RunTool): Prom
     files: hostResolvers(),
     upstreams: options.upstreams,
   })
+  const isPlain = shellWord(found.path) === found.path
+  return isPlain
+    ? { ...plan, inside: [`sh -c 'echo $$ > ${found.path}/cgroup.procs; exec `, "'"] }
+    : plan
 }
 
 /** The servers of this host. The first file is resolv.conf. */

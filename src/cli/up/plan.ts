@@ -34,6 +34,8 @@ export interface UpPlan {
   readonly endpoints: Choice<readonly UpEndpoint[]>
   readonly servers: Choice<readonly SocketAddress[]>
   readonly warnings: readonly string[]
+  /** What stands before and after a command that a person runs as the workload. Undefined if no command is known. */
+  readonly inside?: readonly [before: string, after: string] | undefined
 }
 
 /** A warning where rules are inside the namespace or at the cgroup of the workload. Packet sockets send behind such rules. */

@@ -2,11 +2,13 @@
 // should know stands before the command or behind a #.
 
 import { join } from 'node:path'
+import { allowLines, isAllowList } from '../../policy/allow-line.ts'
 import { program } from '../program.ts'
 import { shellWord } from '../shell-word.ts'
 import { addedTo, type AddedLines } from './added-lines.ts'
 import type { UpOptions } from './arguments.ts'
 import { ALLOW_FILE } from './files.ts'
+import { textIn } from './list-changes.ts'
 import type { UpPlan } from './plan.ts'
 import { addLine, type WatchedList } from './watched-list.ts'
 
@@ -45,8 +47,8 @@ interface Ready {
 }
 
 export function welcome(
-  { name, mode, datapath, namespace }: UpPlan,
-  { isAudited, target, allows }: UpOptions,
+  { name, mode, datapath, namespace, inside }: UpPlan,
+  { isAudited, allows, policies }: UpOptions,
   { list, socket, seconds }: Ready,
 ): string {
   const what = isAudited
@@ -56,7 +58,7 @@ export function welcome(
   const lines = [
     `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,
     '  In another terminal:',
-    ...tryIt(target, allows),
+    ...tryIt(inside, [...allows, ...policies.filter(isAllowList).flatMap(targetsOf)]),
     `  look at it:  ${program()} flows --socket ${socket}`,
     `               ${program()} status --socket ${socket}`,
     `  its page:    ${program()} page --socket ${socket}`,
@@ -66,10 +68,19 @@ export function welcome(
 }
 
 /** Returns a line with a command that reaches the first allowed name. */
-function tryIt({ kind, value }: UpOptions['target'], allows: readonly string[]): readonly string[] {
-  const name = allows.find((each) => /^[a-z][a-z0-9.-]*$/i.test(each))
-  if (kind !== 'netns' || value.includes('/') || name === undefined) return []
-  return [`  try it:      ip netns exec ${value} curl -sSI https://${name}`]
+export function tryIt(inside: UpPlan['inside'], targets: readonly string[]): readonly string[] {
+  const target = targets.find((each) => REACHED.test(each)) ?? ''
+  const [, name, port] = REACHED.exec(target) ?? []
+  if (inside === undefined || name === undefined) return []
+  const [before, after] = inside
+  return [`  try it:      ${before}curl -sSI ${port === '80' ? 'http' : 'https'}://${name}${after}`]
+}
+
+/** A name that a command can reach: on every port, or on the port of HTTPS or HTTP. */
+const REACHED = /^([a-z][a-z0-9.-]*)(?::(443|80)(?:\/tcp)?)?$/i
+
+function targetsOf(list: string): readonly string[] {
+  return allowLines(textIn(list)).map((line) => line.text)
 }
 
 export function kept({ namespace }: UpPlan, config: string): string {
