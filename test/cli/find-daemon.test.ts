@@ -186,7 +186,7 @@ test('intercept show prints the rules of the daemon that runs', { skip }, async 
   const config = join(folder, 'intercepting.yaml')
   writeFileSync(config, intercepting(5311))
   const status = { pid: 7, config, interception: 'redirect to port 5311', intercepting: true }
-  const running = await listen('n.sock', JSON.stringify(status))
+  const running = await listen('shown.sock', JSON.stringify(status))
   const cwd = place('intercept', [running], join(folder, 'not-there.sock'))
   for (const args of [[], ['--socket', running]]) {
     const { code, stdout, stderr } = await command(cwd, 'intercept', 'show', ...args)

@@ -125,7 +125,7 @@ function leftOut(
   const file = namesOnlySocket(options) ? undefined : findConfigFile(undefined)
   if (file === undefined || isSameFile(file, ofDaemon)) return []
   const found = `${file} is not that of the daemon at ${socket}`
-  const remedy = `to check it: namegate doctor --config ${shellWord(file)}`
+  const remedy = `to check it: ${program()} doctor --config ${shellWord(file)}`
   return [new Findings('configuration').unchecked(found, remedy)]
 }
 
