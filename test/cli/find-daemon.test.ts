@@ -120,7 +120,7 @@ test('doctor --socket checks the configuration of the daemon there', { skip }, a
   )
   assert.match(
     bare.stdout,
-    /^ +remedy: to check it: namegate doctor --config config\/namegate\.yaml$/m,
+    /^ +remedy: to check it: \S*namegate doctor --config config\/namegate\.yaml$/m,
   )
   const both = await command(cwd, 'doctor', '--config', 'config/namegate.yaml', '--socket', running)
   assert.match(both.stdout, /^ok +configuration +config\/namegate\.yaml$/m, both.stderr)
