@@ -9,6 +9,7 @@ import {
   CT_STATE_NEW,
   EQUAL,
   immediate,
+  load,
   lookup,
   mask,
   META,
@@ -45,6 +46,14 @@ export function endpoint(side: Side, into: number): readonly Expression[] {
 /** Loads the number of the endpoint that receives a packet of this side. */
 export function receiver(side: Side, into: number): readonly Expression[] {
   return numberOf(side === 'in' ? META.oif : META.iif, side, into)
+}
+
+/**
+ * Continues if the interface at `from` has an endpoint. Uses registers 14 and 15 as scratch: before Linux 6.5, a lookup in a map needs a place
+ * for the data.
+ */
+export function hasEndpoint(side: Side, from: number): Expression {
+  return load(`hooks_${side}`, from, 14)
 }
 
 /** Uses registers 14 and 15 as scratch. */

@@ -22,7 +22,7 @@ import {
   type Expression,
 } from '../netlink/expressions.ts'
 import { MODE_NUMBER, type Side } from './layout.ts'
-import { address, endpoint, markBegun, receiver, TCP, type Rule } from './rule.ts'
+import { address, endpoint, hasEndpoint, markBegun, receiver, TCP, type Rule } from './rule.ts'
 
 const ICMP6 = 58
 const SOLICITS_ROUTER = 133
@@ -110,7 +110,7 @@ export function learnRules(side: Side): readonly Rule[] {
     { chain, expressions: [...bypass, verdict('return')] },
     {
       chain,
-      expressions: [meta(index, 0), contains(`hooks_${side}`, 0), goTo(to)],
+      expressions: [meta(index, 0), hasEndpoint(side, 0), goTo(to)],
     },
     ...neighbourRules(side, to),
     ...[TCP, 17].map((protocol) => ({

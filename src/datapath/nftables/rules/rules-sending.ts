@@ -18,7 +18,7 @@ import {
   word,
   type Expression,
 } from '../netlink/expressions.ts'
-import { address, NFPROTO, type Rule } from './rule.ts'
+import { address, NFPROTO, hasEndpoint, type Rule } from './rule.ts'
 
 /** The entry chain that drops packets which were not judged where processes send. */
 export const UNJUDGED = 'out_unjudged'
@@ -50,7 +50,7 @@ export function sendingRules(): readonly Rule[] {
     })),
     {
       chain: UNJUDGED,
-      expressions: [meta(META.oif, 0), contains('hooks_out', 0), ...unjudged],
+      expressions: [meta(META.oif, 0), hasEndpoint('out', 0), ...unjudged],
     },
     {
       chain: UNJUDGED,

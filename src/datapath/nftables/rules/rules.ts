@@ -33,7 +33,17 @@ import {
 import type { Family } from '../../../core/ip.ts'
 import { ENDPOINT_CLASS, HOST } from '../../../identity/reserved.ts'
 import { MODE_NUMBER, type Side } from './layout.ts'
-import { address, endpoint, LABEL, NFPROTO, TCP, words, type Chain, type Rule } from './rule.ts'
+import {
+  address,
+  endpoint,
+  LABEL,
+  NFPROTO,
+  TCP,
+  hasEndpoint,
+  words,
+  type Chain,
+  type Rule,
+} from './rule.ts'
 import { ALL_FORMS, sidesOf, type RuleForm } from './form.ts'
 import { formRules } from './rules-form.ts'
 import { endRules } from './rules-end.ts'
@@ -105,7 +115,7 @@ function entryRules(side: Side, { rejects }: RuleForm): readonly Rule[] {
   return [
     {
       chain: `${side}_from`,
-      expressions: [meta(index, 0), contains(`hooks_${side}`, 0), ...judged, goTo(sender)],
+      expressions: [meta(index, 0), hasEndpoint(side, 0), ...judged, goTo(sender)],
     },
     {
       chain: `${side}_from`,
