@@ -46,7 +46,7 @@ import type { Kubernetes } from '../kubernetes/kubernetes.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { refuseTaken } from './open-datapath.ts'
 import { Fencing } from './fencing.ts'
-import { placesOf, openInterception } from './open-interception.ts'
+import { areRulesFirst, openInterception, placesOf } from './open-interception.ts'
 import { makeReadiness, reasonsNotReady } from './readiness.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
 import { systemRandom } from '../core/random.ts'
@@ -145,13 +145,9 @@ export class Daemon {
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = makeReadiness(config, clock, this.proxy)
-    this.#conditions = new ConditionReports({
-      log,
-      clock,
-      committer: core.committer,
-      pool: this.proxy.upstream.pool,
-      emptyDenies: this.emptyDenies,
-    })
+    const { emptyDenies } = this
+    const [{ committer }, { pool }] = [core, this.proxy.upstream]
+    this.#conditions = new ConditionReports({ log, clock, committer, pool, emptyDenies })
   }
 
   #makeHousekeeping(): Housekeeping {
@@ -221,13 +217,16 @@ export class Daemon {
   async start(): Promise<void> {
     this.cluster?.restore()
     this.sources.load()
-    refuseTaken(this.config, this.datapath, this.sources.endpointHooks)
+    refuseTaken(this.config, this.datapath, this.sources.proposed)
     this.mode.start(this.#restored.mode)
     // If the proxy sends from another network namespace, no hook judges its packets.
     if (!this.#isOutside) this.datapath.exceptions.setOwn(ownTraffic(this.config, this.servers))
     this.proxy.start()
     this.#bound = true
     this.datapath.exceptions.setListeners(this.proxy.listeners.entries)
+    const areFirst = areRulesFirst(this.config, this.#restored)
+    const first = areFirst ? this.interception.start(placesOf(this.sources.proposed)) : undefined
+    await first?.catch(() => undefined)
     this.sources.apply()
     // From here on, a new endpoint is enforced from its first packet.
     this.adoption.end()
@@ -235,7 +234,7 @@ export class Daemon {
     await this.transition.finished()
     reportHooks(this.#log, this, this.endpoints.registry.ids())
     this.#fencing.look()
-    await this.interception.start(placesOf(this.endpoints.registry))
+    await (first ?? this.interception.start(placesOf(this.endpoints.registry)))
     this.housekeeping.start()
     this.restart.start()
     this.repair?.start()

@@ -51,10 +51,10 @@ export function openDatapath(config: Config): Datapath {
 export function refuseTaken(
   config: Config,
   datapath: Datapath,
-  hooks: readonly EndpointHook[],
+  endpoints: readonly { readonly hook: EndpointHook }[],
 ): void {
   if (!(datapath instanceof EbpfDatapath)) return
-  const names = new Set(hooks.map((hook) => (hook.kind === 'interface' ? hook.name : '')))
+  const names = new Set(endpoints.map(({ hook }) => (hook.kind === 'interface' ? hook.name : '')))
   const patterns = fencedPatterns(config)
   const taken = datapath.takenInterface(
     (name) => names.has(name) || patterns.some((pattern) => matchesPattern(pattern, name)),

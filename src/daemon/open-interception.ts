@@ -6,6 +6,7 @@ import type { Config, PlacedPath } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import { TCP, UDP } from '../core/protocol.ts'
 import type { Datapath } from '../datapath/datapath.ts'
+import type { DatapathDump } from '../datapath/entries.ts'
 import {
   clearIntercepted,
   readIntercepted,
@@ -78,6 +79,18 @@ export function pinnedFlags(pinPath: string | undefined): InterceptFlags {
         ? clearIntercepted(bpf, pinPath)
         : setIntercepted(bpf, pinPath, interfaces),
   }
+}
+
+/**
+ * True if the rules of interception come before the enforcement of endpoints. So a workload that already runs loses no query between them at a
+ * first start. Its query waits until the endpoint is known, unless unknown clients are allowed. After an earlier daemon there are rules already,
+ * and enforcement comes first.
+ */
+export function areRulesFirst(
+  { unknownClients }: Pick<Config, 'unknownClients'>,
+  { endpoints }: Pick<DatapathDump, 'endpoints'>,
+): boolean {
+  return endpoints.length === 0 && unknownClients.onTimeout === 'refuse'
 }
 
 /** Where endpoints are on this host. */

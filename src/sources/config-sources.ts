@@ -93,9 +93,9 @@ export class ConfigSources {
     return this.#files.texts
   }
 
-  /** Hooks of the endpoints that were read. These endpoints may not be in force yet. */
-  get endpointHooks(): readonly FileRecord['hook'][] {
-    return this.#files.endpoints.proposed.map(({ hook }) => hook)
+  /** The endpoints of files that were read. They may not be in force yet. */
+  get proposed(): readonly Pick<FileRecord, 'hook'>[] {
+    return this.#files.endpoints.proposed
   }
 
   /** States of the files of endpoints and resources. */
