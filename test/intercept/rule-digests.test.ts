@@ -24,6 +24,7 @@ function listing(version = '1.0.6'): Item[] {
     rule('queries', 9, { drop: null }),
     { table: { family: 'bridge', name: T } },
     { chain: { family: 'bridge', name: 'between', hook: 'forward', prio: -200 } },
+    { set: { family: 'inet', name: 'closing4', type: ['ipv4_addr'], timeout: 60, elem: [{}] } },
   ]
 }
 
@@ -39,13 +40,14 @@ function sealsIn(script: string): Parts {
   )
 }
 
-test('damageOf is empty while only handles, counters and interfaces change', () => {
+test('damageOf is empty while only handles, counters, interfaces and elements that expire change', () => {
   const seals = sealsIn(digestScript(partsOf(listing())))
   assert.deepEqual(damageOf(partsOf(listing()), seals), [])
   const later: Item[] = listing().map((item) => {
     const { rule, set, counter } = item as Record<string, object | undefined>
     if (rule !== undefined) return { rule: { ...rule, handle: 99 } }
     if (counter !== undefined) return { counter: { ...counter, packets: 1e9 } }
+    if (set !== undefined && Reflect.has(set, 'timeout')) return { set: { ...set, elem: [] } }
     const isOfInterfaces = set !== undefined && Reflect.get(set, 'type') === 'ifname'
     return isOfInterfaces ? { set: { ...set, elem: ['lxc2'] } } : item
   })

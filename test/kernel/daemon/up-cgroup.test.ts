@@ -70,6 +70,12 @@ describe('namegate up --cgroup', { skip }, () => {
     })
   }
 
+  it('redirects a connection from a port of which another program closed one', async () => {
+    const ask = `${ASK} +tcp -b 0.0.0.0#40054`
+    assert.match(await outside(`${ask} ${OTHER}`), /status: NOERROR/)
+    assert.match(await inside(`${ask} ${ALLOWED}`), /status: NOERROR/)
+  })
+
   it('brings the daemon the last packet of a connection, which has no socket', async () => {
     const { stdout } = await run.command('/', 'status', '-o', 'json')
     const pid = /"pid": (\d+)/.exec(stdout)?.[1] ?? ''
