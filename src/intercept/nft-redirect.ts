@@ -23,6 +23,9 @@ import type { InterceptPlan, RedirectPart, Target } from './plan.ts'
 
 /** The zone of conntrack(8) for the connections of cgroups. */
 const ZONE = 20_039
+/** nft(8) lists all elements of a set each time that the daemon looks at the rules, so the set is small. */
+const CLOSING_MAX = 4096
+const ADDRESS_TYPE = { 4: 'ipv4_addr', 6: 'ipv6_addr' } as const
 
 /** `cgroups`: the cgroups whose queries are redirected, if the plan says so. */
 export function redirectLines(
@@ -65,23 +68,45 @@ function zoneLines(
   cgroups: readonly CgroupLevel[],
   inCgroups: readonly string[],
 ): readonly string[] {
+  const families = targetsOf(part).map(([family]) => family)
   return [
     ...cgroups.flatMap(({ level, paths }) =>
       set(cgroupSetName(level), 'cgroupsv2', [], quoted(paths)),
     ),
+    ...families.flatMap(closingSet),
     ...chain('zone', 'filter hook output priority raw', [
       ...targetsOf(part).map(([family, { address = LOOPBACK[family], port }]) => {
         const from = `${HEADER[family]} saddr ${address} th sport ${port}`
         return `${ofFamily(family)} ${from} ct zone set ${ZONE} accept`
       }),
       ...NOT_DNS,
-      ...inCgroups.map((match) => `${match} ct zone set ${ZONE} accept`),
-      // The last packet of a TCP connection has no user and no cgroup. In this zone it finds the connection of a cgroup. Of another program,
-      // it passes as it is.
+      ...inCgroups.map((match) => `${match} goto zoned`),
+      // The last packet of a TCP connection has no user and no cgroup. It belongs to a cgroup if a socket of a cgroup has sent the FIN. The
+      // last packets of other programs must not come into ZONE: conntrack would take them for a new connection, which has no redirect.
       'meta skuid 0-4294967295 accept',
-      `tcp flags & (syn | ack) == ack ct zone set ${ZONE}`,
+      ...families.map(
+        (family) =>
+          `tcp flags & (syn | ack) == ack ${talkOf(family)} @closing${family} ct zone set ${ZONE}`,
+      ),
+    ]),
+    ...chain('zoned', undefined, [
+      `ct zone set ${ZONE}`,
+      ...families.map(
+        (family) => `tcp flags & fin == fin update @closing${family} { ${talkOf(family)} }`,
+      ),
     ]),
   ]
+}
+
+/** The TCP connections that sockets of cgroups close. The client answers a FIN for one minute (TCP_TIMEWAIT_LEN of the kernel). */
+function closingSet(family: Family): readonly string[] {
+  const address = ADDRESS_TYPE[family]
+  const more = [`size ${CLOSING_MAX}`, 'flags dynamic, timeout', 'timeout 1m']
+  return set(`closing${family}`, `${address} . inet_service . ${address}`, more, '')
+}
+
+function talkOf(family: Family): string {
+  return `${HEADER[family]} saddr . tcp sport . ${HEADER[family]} daddr`
 }
 
 function targetsOf({ targets }: RedirectPart): readonly (readonly [Family, Target])[] {
@@ -136,6 +161,10 @@ export function cgroupSetName(level: number): string {
 
 function serverSet(family: Family, servers: readonly string[] | undefined): readonly string[] {
   if (servers === undefined || servers.length === 0) return []
-  const type = family === 4 ? 'ipv4_addr' : 'ipv6_addr'
-  return set(`servers${family}`, type, ['flags interval', 'auto-merge'], servers.join(', '))
+  return set(
+    `servers${family}`,
+    ADDRESS_TYPE[family],
+    ['flags interval', 'auto-merge'],
+    servers.join(', '),
+  )
 }

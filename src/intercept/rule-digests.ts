@@ -3,7 +3,7 @@
 // process (the daemon, its successor, `intercept show`) can see which part was changed. A digest is made from what nft(8) lists
 // right after the rules were installed, and compared with what nft lists later. Another version of nft can list the same rule in
 // other words, so then only the number of rules is compared. Sets of interfaces and of cgroups have no digest, because they
-// follow these.
+// follow these. The digest of a set whose elements expire does not include the elements.
 
 import { createHash } from 'node:crypto'
 import { DIGESTS_CHAIN, TABLE } from './nft-script.ts'
@@ -109,7 +109,8 @@ function partOf(item: unknown): readonly [name: string, text: string] | undefine
     return [`table ${String(fieldOf(table, 'family'))}`, fieldsOf(table, 'flags')]
   }
   if (set !== undefined && !FOLLOWING.includes(String(fieldOf(set, 'type')))) {
-    return [name('set', set, 'name'), fieldsOf(set, 'type', 'flags', 'elem')]
+    const elements = fieldOf(set, 'timeout') === undefined ? ['elem'] : []
+    return [name('set', set, 'name'), fieldsOf(set, 'type', 'flags', ...elements)]
   }
   if (chain !== undefined && fieldOf(chain, 'name') !== DIGESTS_CHAIN) {
     return [name('chain', chain, 'name'), fieldsOf(chain, 'type', 'hook', 'prio', 'policy')]
