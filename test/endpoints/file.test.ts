@@ -206,6 +206,16 @@ const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] 
       '1:32: endpoints[0].cgroup: found "/", expected a path inside the cgroup2 mount, such as shop.slice',
     ],
   ],
+  [
+    "{ name: a, cgroup: 'a*b' }",
+    [
+      '1:32: endpoints[0].cgroup: found "a*b", expected a path without " and *, because a rule of nftables names the cgroup',
+    ],
+  ],
+  [
+    `{ name: a, cgroup: ${'x/'.repeat(31)}x }`,
+    ['1:32: endpoints[0].cgroup: found 32 levels, expected at most 31'],
+  ],
 ]
 
 for (const [endpoint, expected] of ROWS) {
