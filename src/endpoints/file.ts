@@ -129,6 +129,9 @@ function readSide(reader: Reader): 'ingress' | 'egress' | undefined {
   return value === 'ingress' || value === 'egress' ? value : reader.expected('ingress or egress')
 }
 
+/** The eBPF program looks at the root and at these levels. */
+const CGROUP_LEVELS_MAX = 31
+
 /** Reads a path inside the cgroup2 mount. Removes slashes at both ends, and refuses steps upwards. */
 function readCgroup(reader: Reader): string | undefined {
   const what = 'a path inside the cgroup2 mount, such as shop.slice'
@@ -137,7 +140,15 @@ function readCgroup(reader: Reader): string | undefined {
   const path = text.replace(/^\/+|\/+$/g, '')
   const steps = path.split('/')
   const bad = steps.some((step) => step === '' || step === '.' || step === '..')
-  return bad || /\p{C}/u.test(path) ? reader.expected(what) : path
+  if (bad || /\p{C}/u.test(path)) return reader.expected(what)
+  if (/["*]/.test(path)) {
+    return reader.expected('a path without " and *, because a rule of nftables names the cgroup')
+  }
+  if (steps.length > CGROUP_LEVELS_MAX) {
+    reader.fault(`found ${steps.length} levels, expected at most ${CGROUP_LEVELS_MAX}`)
+    return undefined
+  }
+  return path
 }
 
 /** Finds names, hooks and addresses that two endpoints share. The fault is at the later endpoint. */
