@@ -168,8 +168,10 @@ function Holds({ samples }) {
   const used = stages.filter(({ total }) => total > 0)
   return html`<section class="card">
     <h3>Hold time by stage</h3>
-    <p class="muted">How long queries and answers were held, since the start of the daemon</p>
-    ${used.length === 0 && html`<p>Nothing was held.</p>`}
+    <p class="muted">
+      How long the queries and answers that had to wait were held, since the start of the daemon
+    </p>
+    ${used.length === 0 && html`<p>No query and no answer had to wait.</p>`}
     ${used.map(
       ({ stage, buckets, total, most }) =>
         html`<table class="bars">
