@@ -22,6 +22,7 @@ import {
 } from '../state/lock.ts'
 import { isListening } from './find-daemon.ts'
 import { program } from './program.ts'
+import { hasServiceUnit } from './service-unit.ts'
 import { shellWord } from './shell-word.ts'
 import { noteIn } from './up/added-lines.ts'
 import { configOfList, SOCKET } from './up/files.ts'
@@ -176,7 +177,8 @@ interface LeftByDaemon {
 
 function ofDaemon({ parts, file, isUsual }: LeftByDaemon): Abandoned {
   const config = file === undefined ? 'FILE' : shellWord(file)
-  const service = file === undefined || isUsual ? ' (or systemctl start namegate)' : ''
+  const isOfService = (file === undefined || isUsual) && hasServiceUnit()
+  const service = isOfService ? ' (or systemctl start namegate)' : ''
   const again = `start the daemon: ${program()} run --config ${config}${service}`
   const whose = file === undefined ? ' (FILE: the configuration of the daemon that made them)' : ''
   return {

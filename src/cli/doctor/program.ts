@@ -9,6 +9,7 @@ import { DEFAULT_SOCKET } from '../../client/default-socket.ts'
 import { findConfigFile, readConfig } from '../config-file.ts'
 import { listOf, textOf } from '../fields.ts'
 import { program } from '../program.ts'
+import { hasServiceUnit } from '../service-unit.ts'
 import { shellWord } from '../shell-word.ts'
 import { Findings, isTransparent, type Check, type Finding } from './finding.ts'
 
@@ -65,7 +66,8 @@ export const checkDaemon: Check = ({ status, config }) => {
   const finding = new Findings('daemon')
   if (status === undefined) {
     const found = `none answers at ${config.admin.socket}`
-    return [finding.warning(found, `systemctl start namegate, or: ${program()} run`)]
+    const service = hasServiceUnit() ? 'systemctl start namegate, or: ' : ''
+    return [finding.warning(found, `${service}${program()} run`)]
   }
   const { version, pid, ready, mode } = status
   const who = `version ${textOf(version)}, pid ${textOf(pid)}`
