@@ -113,7 +113,7 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
   const state =
     daemon === undefined
       ? own
-      : `${daemon.text}${isAgreed && isSo ? '' : `; seen from here: ${own}`}`
+      : `${daemon.text}${isAgreed && isSo ? '' : fromHere(daemon.pid, own)}`
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
   const isOfDaemon = named === undefined && daemon?.config !== undefined
@@ -124,6 +124,20 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
   return EXIT_OK
 }
 
+/** What this command sees of the rules: nothing of those of a daemon in another network namespace. */
+function fromHere(pid: number, own: string): string {
+  return isElsewhere(pid) ? '; it runs in another network namespace' : `; seen from here: ${own}`
+}
+
+function isElsewhere(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync('/proc/self/ns/net')
+  } catch {
+    // The process of another user, or of a container.
+    return false
+  }
+}
+
 /** How long `show` waits for the daemon, in milliseconds. If the daemon hangs, `show` prints only what it finds in the kernel. */
 const ASK_MS = 1000
 
@@ -131,6 +145,7 @@ const ASK_MS = 1000
 interface Said {
   readonly text: string
   readonly isInForce: boolean
+  readonly pid: number
   /** Its configuration. Undefined if it has the built-in defaults. */
   readonly config: string | undefined
 }
@@ -144,7 +159,7 @@ async function daemonSays(read: ParsedArguments): Promise<Said | undefined> {
     const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
     const text = `${what} (according to the daemon, pid ${textOf(pid)})`
     const file = typeof config === 'string' ? config : undefined
-    return { text, isInForce: intercepting === true, config: file }
+    return { text, isInForce: intercepting === true, pid: Number(pid), config: file }
   } catch (error) {
     if (error instanceof UnavailableError) return undefined
     throw error

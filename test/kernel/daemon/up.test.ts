@@ -131,6 +131,8 @@ describe('namegate up', { skip }, () => {
     assert.match(await run.protects(), /\(redirect, nftables, inside the namespace\)/)
     assert.equal(await lab.fetch(host, ALLOWED), '200')
     assert.equal(await lab.fetch(host, OTHER, 1), '000')
+    const shown = await run.command('/', 'intercept', 'show', '--config', `${folder}/namegate.yaml`)
+    assert.match(shown.stdout, /^# .*in force \(.*\); it runs in another network namespace$/m)
     assert.match(await ends(run), /the configuration stays.*run --config .*kept\/namegate\.yaml/)
     assert.deepEqual(readdirSync(folder).sort(), [
       'endpoints.yaml',
