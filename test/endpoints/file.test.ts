@@ -90,6 +90,7 @@ test('parseEndpoints reads the example of the repository and an empty list', () 
 })
 
 /** One endpoint in flow style. The path of its faults is without the common part. */
+const CGROUP_PATH = 'a path inside the cgroup2 mount, such as shop.slice'
 const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] = [
   [
     '{}',
@@ -196,16 +197,9 @@ const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] 
   ],
   [
     '{ name: a, cgroup: a/../b }',
-    [
-      '1:32: endpoints[0].cgroup: found "a/../b", expected a path inside the cgroup2 mount, such as shop.slice',
-    ],
+    [`1:32: endpoints[0].cgroup: found "a/../b", expected ${CGROUP_PATH}`],
   ],
-  [
-    '{ name: a, cgroup: / }',
-    [
-      '1:32: endpoints[0].cgroup: found "/", expected a path inside the cgroup2 mount, such as shop.slice',
-    ],
-  ],
+  ['{ name: a, cgroup: / }', [`1:32: endpoints[0].cgroup: found "/", expected ${CGROUP_PATH}`]],
   [
     "{ name: a, cgroup: 'a*b' }",
     [
