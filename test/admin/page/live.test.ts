@@ -103,6 +103,18 @@ test('Live sends the state, its counters, and refusals with the rule and the lin
   assert.equal(lab.counts.stalled, 0)
 })
 
+test('Live shows a new viewer refusals from before many other flows', async (context) => {
+  const lab = await serve(context)
+  const { flows } = lab.state
+  flows.addDns(Date.now(), mkDnsFlow('early.test', { kind: 'denied' }))
+  for (let i = 0; i < 6000; i++) {
+    flows.addDns(Date.now(), mkDnsFlow('fine.test', { kind: 'answered' }))
+  }
+  const viewer = await view(lab)
+  await until(() => viewer.text.includes('early.test'), 'the refusal')
+  assert.match(viewer.text, /"left":0/)
+})
+
 test('Live removes refusals of names and connections that policy allows meanwhile', async (context) => {
   const node = mkPolicyNode([asking('fine.test')])
   const lab = await serve(context, {}, node)
