@@ -4,8 +4,9 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Timer } from '../../core/clock.ts'
+import type { FlowRing } from '../../flows/record/flow-ring.ts'
 import type { AdminState } from '../state.ts'
-import { flowView } from '../views/flows.ts'
+import { flowView, verdictOf } from '../views/flows.ts'
 import { statusView } from '../views/status.ts'
 import type { PageCounts } from './counts.ts'
 import { PolicyLines } from './policy-lines.ts'
@@ -20,7 +21,7 @@ const TURNS_PER_OVERVIEW = 2
 const ROWS_MAX = 60
 /** Refusals that a new viewer gets from before. */
 const BEFORE = 500
-/** Flows that one turn looks at. The rest is counted and left out. */
+/** Refusals that one turn looks at. The rest is counted and left out. */
 const LOOKED_MAX = 5000
 /** How long one slice of work takes, in milliseconds. */
 const SLICE_MS = 2
@@ -105,8 +106,8 @@ export class Live {
   async #welcome(viewer: Viewer): Promise<void> {
     try {
       this.#overview = await this.#makeOverview()
-      const { count } = this.#state.flows
-      const before = await this.#refusals(Math.max(0, count - BEFORE), count)
+      const { flows } = this.#state
+      const before = await this.#refusals(lastRefusals(flows, flows.oldest, BEFORE).numbers)
       const allowed = await this.#allowed(true)
       this.#send(viewer, this.#overview + before + allowed)
       for (const each of this.#viewers) if (each !== viewer) this.#send(each, allowed)
@@ -120,7 +121,8 @@ export class Live {
     this.#isAtWork = true
     try {
       const { count } = this.#state.flows
-      const refusals = await this.#refusals(this.#next, count)
+      const { numbers, earlier } = lastRefusals(this.#state.flows, this.#next, LOOKED_MAX)
+      const refusals = await this.#refusals(numbers, earlier)
       this.#next = count
       const isDue = this.#turn++ % TURNS_PER_OVERVIEW === 0
       const overview = isDue ? await this.#makeOverview() : ''
@@ -153,13 +155,12 @@ export class Live {
     return `${JSON.stringify({ overview: { at, status: statusView(this.#state), samples } })}\n`
   }
 
-  /** One line with the refusals of these flows, or an empty text. */
-  async #refusals(from: number, to: number): Promise<string> {
+  /** One line with the refusals of these flows, or an empty text. `earlier`: how many refusals before them are left out. */
+  async #refusals(numbers: readonly number[], earlier = 0): Promise<string> {
     const { flows, clock, endpoints } = this.#state
-    const first = Math.max(from, flows.oldest, to - LOOKED_MAX)
     const folded = new Folded(ROWS_MAX, (name) => endpoints.registry.byName(name) !== undefined)
     let until = clock.now() + SLICE_MS
-    for (let number = first; number < to; number++) {
+    for (const number of numbers) {
       if (number < flows.oldest) continue
       const deny = flowView(this.#state, number, undefined)
       if (deny !== undefined) folded.add(deny)
@@ -167,7 +168,7 @@ export class Live {
       await new Promise<void>((resolve) => clock.soon(resolve))
       until = clock.now() + SLICE_MS
     }
-    const left = folded.left + (first - from)
+    const left = folded.left + earlier
     if (folded.rows.length === 0 && left === 0) return ''
     for (const row of folded.rows) this.#shown.add(row)
     const rows = await Promise.all(folded.rows.map(async (row) => await this.#withTexts(row)))
@@ -209,4 +210,19 @@ function samplesOf(text: string): Readonly<Record<string, number>> {
     samples[found[1] ?? ''] = Number(found[2])
   }
   return samples
+}
+
+/** The numbers of the last `max` refusals from a flow on, oldest first, and how many there are before them. */
+function lastRefusals(
+  flows: FlowRing,
+  from: number,
+  max: number,
+): { readonly numbers: readonly number[]; readonly earlier: number } {
+  const numbers: number[] = []
+  for (let number = Math.max(from, flows.oldest); number < flows.count; number++) {
+    const verdict = verdictOf(flows.kindOf(number))
+    if (verdict === 'deny' || verdict === 'audit') numbers.push(number)
+  }
+  const earlier = Math.max(0, numbers.length - max)
+  return { numbers: numbers.slice(earlier), earlier }
 }
