@@ -190,8 +190,8 @@ function packetRefusal(
     return { what, why: `no rule allows ${protocol}`, remedy }
   }
   if (name !== undefined && flow.guarded !== true && proposed.has(name)) {
-    const remedy = remedyOf(flow, list, 'to allow only this port, add in its place')
-    return { what, why: `the line ${name} allows this too`, remedy }
+    const remedy = remedyOf(flow, list, 'to allow only this port, and not every port')
+    return { what, why: 'no rule allows this name here', remedy }
   }
   const unknown = flow.guarded === true ? GUARDED : 'no answer contained this address'
   const why = name === undefined ? unknown : 'no rule allows this name here'
