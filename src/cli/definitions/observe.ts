@@ -34,7 +34,7 @@ export const EXPLAIN: ParsedCommand = {
   name: 'explain',
   summary: 'say if an endpoint of the daemon can ask a name or connect now, and why',
   synopsis: ['explain NAME[:P] [--as ENDPOINT] [--port P]', 'explain [--as ENDPOINT] QUESTION'],
-  docs: 'docs/operations.md',
+  docs: 'docs/operations.md#explain',
   about: `Says if an endpoint of the running daemon can ask for NAME, or with a port connect to NAME, which can be an address, and why: the
 rules, selectors and defaults that decide, and for a denial the rule that comes nearest to allowing it. The policy in force and the names that the endpoint
 learned decide. 'policy explain' answers the same from files, without a daemon.

@@ -72,6 +72,7 @@ describe('the recipe of README.md', { skip }, () => {
     assert.match(stdout, /^example\.com: 200$/m)
     assert.match(stdout, /^example\.org: not allowed$/m)
     assert.match(stdout, /^1\.1\.1\.1: not allowed$/m)
+    assert.match(stdout, /^remedy: +add the line example\.org to \S+up\.allow$/m)
     assert.match(stdout, /deny +box +A example\.org denied/)
     assert.match(stdout, /refused  example\.org .*: echo example\.org >> \S+\/up\.allow$/m)
     assert.deepEqual(await look(), untouched)
