@@ -67,6 +67,10 @@ export function linkTo(text) {
 }
 
 function sumOf({ names, prefixes, selectors, policies, endpoints, isCut }) {
+  const all = [names, prefixes, selectors, policies, endpoints]
+  if (all.every(({ length }) => length === 0)) {
+    return 'Nothing that is known or allowed has this. A refused name is under Refusals.'
+  }
   const counts = [
     counted(names.length, 'name'),
     counted(prefixes.length, 'prefix', 'prefixes'),

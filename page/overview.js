@@ -171,7 +171,7 @@ function Holds({ samples }) {
     <p class="muted">
       How long the queries and answers that had to wait were held, since the start of the daemon
     </p>
-    ${used.length === 0 && html`<p>No query and no answer had to wait.</p>`}
+    ${used.length === 0 && html`<p>None had to wait: the kernel confirms most answers at once.</p>`}
     ${used.map(
       ({ stage, buckets, total, most }) =>
         html`<table class="bars">
