@@ -41,13 +41,17 @@ const SETTINGS: readonly (readonly [name: string, value: string])[] = [
   ['net/netfilter/nf_conntrack_checksum', '0'],
 ]
 
-/** Counts the packets that reach the namespace, and those that namegate's rules (priority -160) pass. */
+/**
+ * Counts the packets that reach the namespace, and those that namegate's rules (priority -160) pass. `loads` brings the module of conntrack,
+ * whose settings are not there before.
+ */
 const RULES = `
 table inet bench {
   counter marker { }
   counter passed { }
   chain before { type filter hook prerouting priority -500; ip saddr 192.0.0.8 counter name marker drop; }
   chain behind { type filter hook prerouting priority -159; iifname "lxc*" counter name passed; }
+  chain loads { ct state new accept; }
 }
 table arp bench {
   counter passed { }
