@@ -2,7 +2,7 @@
 //
 // The rules report a bounded number of packets per second, and the kernel never waits. A report has the first octets of the
 // packet and the log prefix of the rule, which is a text with the reason. It often has the time. It has no identity and no rule:
-// `explain` finds both in the mirror when the report is read. The kernel writes the time by the wall clock. Before Linux 5.18 it
+// `explain` finds both in the mirror when the report is read. The kernel writes the time by the wall clock. Before Linux 6.6 it
 // does so only if something else makes it record packet times. Without a time in the report, the time of reading is used. If someone
 // changes the wall clock, the time of a packet can come out too early. So it is never earlier than HELD_BACK_MS before the last look
 // that found no report.

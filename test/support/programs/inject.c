@@ -133,6 +133,8 @@ int main(int count, char **arguments)
 		close(setting);
 	}
 	frames = socket(AF_PACKET, SOCK_RAW, 0);
+	/* Kernels before 6.6 report the time of a packet only where a socket asks for such times. */
+	setsockopt(frames, SOL_SOCKET, SO_TIMESTAMP, &one, sizeof(one));
 	if (in < 0 || out < 0 || frames < 0 || write(out, "r", 1) != 1)
 		return 5;
 	while (read_all(in, &request, sizeof(request)) == 0 && request.size <= ROOM &&
