@@ -115,7 +115,7 @@ function firstWords(stderr: string): string {
 
 function remedyFor(said: string): string {
   if (/not supported|no such file or directory|unknown/i.test(said)) {
-    return ': the kernel lacks it; it needs nftables with tproxy, fib, nat and redir (modprobe nft_tproxy nft_fib_inet nft_redir)'
+    return ': the kernel lacks it; it needs nftables with tproxy, fib, nat, redir and socket (modprobe nft_tproxy nft_fib_inet nft_redir nft_socket)'
   }
   return ''
 }

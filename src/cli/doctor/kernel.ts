@@ -87,6 +87,11 @@ const FEATURES: readonly Feature[] = [
     ],
     isNeeded: hasMode('redirect'),
   },
+  {
+    check: 'redirect, cgroup',
+    parts: [{ option: 'NFT_SOCKET', module: 'nft_socket' }],
+    isNeeded: ({ listeners }) => listeners.some(({ processes }) => processes === 'cgroups'),
+  },
 ]
 
 export const checkFeatures: Check = (examined) =>
