@@ -94,7 +94,7 @@ test('namegate asks its daemon and shows the decision', async () => {
   assert.match(asked.stdout, /192\.0\.2\.1\n/)
   assert.match(
     asked.stdout,
-    /decision: .* allow me +A www\.ok\.example NOERROR, exact, 1 address\n$/,
+    /decision: .* allow me +A www\.ok\.example NOERROR, 1 address learned\n$/,
   )
   const refused = await namegate('ask', 'other.example', '--tcp', '--config', config)
   assert.equal(refused.code, 1)
