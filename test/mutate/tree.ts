@@ -18,7 +18,7 @@ import { LabProcess, type Output } from '../support/labs/lab-process.ts'
 
 /** Left out of the copy: folders that are linked, made again or not needed. Compiled tests name the files beside their source by full path. */
 const LEFT_OUT =
-  /^(?:node_modules|\.git|dist|var|build\/(?:tools|peers|Sanitize|dist|tests.*))(?:\/|$)/
+  /^(?:node_modules|\.git|dist|var|build\/(?:tools|peers|packages|oci|Sanitize|dist|tests.*))(?:\/|$)/
 const BUILD_LIMIT_MS = 120_000
 /** Time beyond the limit of a test file, for compiling and for ending its leftover processes. */
 const RUNNER_MS = 60_000
