@@ -47,6 +47,18 @@ export const PLAIN = resolvers('/etc/resolv.conf', '9.9.9.9')
 export const STUB = resolvers('/etc/resolv.conf', '127.0.0.53')
 export const BEHIND_STUB = resolvers('/run/systemd/resolve/resolv.conf', '192.0.2.53')
 
+/** What planInterface needs of a workload behind the interface box0. */
+export const BEHIND = {
+  name: 'box0',
+  interface: 'box0',
+  host: HOST,
+  abilities: ABLE,
+  addresses: [],
+  otherEnd: [],
+  files: [PLAIN],
+  upstreams: [],
+}
+
 /** A plan in one line: mode, datapath, where the daemon runs, endpoints, servers. */
 export function wordsOf({ mode, datapath, namespace, endpoints, servers }: UpPlan): string {
   const items = endpoints.value.map(({ name, addresses, interface: at, cgroup }) =>

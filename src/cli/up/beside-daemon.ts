@@ -6,7 +6,7 @@ import type { EndpointRecord } from '../../endpoints/file.ts'
 import { shellWord } from '../shell-word.ts'
 import { endpointLine } from './files.ts'
 import type { EndpointsText, KnownDaemon, OtherDaemon } from './other-daemon.ts'
-import type { UpEndpoint, UpPlan } from './plan.ts'
+import { isOfCgroup, unusedName, type UpEndpoint, type UpPlan } from './plan.ts'
 import { addLine } from './watched-list.ts'
 
 export function besideDaemon(plan: UpPlan, { pid, known }: OtherDaemon): UnavailableError {
@@ -27,8 +27,7 @@ function remediesOf(plan: UpPlan, known: KnownDaemon): readonly string[] {
   if (there !== undefined) {
     return [`That daemon protects it already: endpoint ${there.name} of ${there.position.file}.`]
   }
-  const isCgroup = plan.endpoints.value.some(({ cgroup }) => cgroup !== undefined)
-  if (isCgroup && config.datapath.kind !== 'ebpf') {
+  if (isOfCgroup(plan) && config.datapath.kind !== 'ebpf') {
     return [
       `That daemon cannot protect a cgroup: only the eBPF datapath can, and it has ${config.datapath.kind}.`,
       'Put the processes into a network namespace, and give --netns.',
@@ -68,10 +67,9 @@ function missingListener(
       ? listeners.some(({ mode, interfaces }) => mode === 'tproxy' && covers(interfaces, nic?.name))
       : listeners.some(({ mode }) => mode === 'redirect')
   if (endpoints.value.every(hasFor)) return undefined
-  const isCgroup = endpoints.value.some(({ cgroup }) => cgroup !== undefined)
   const names = endpoints.value.map((each) => each.interface?.name ?? '').join(', ')
   const isLimited = listeners.some(({ mode }) => mode === 'tproxy')
-  if (isCgroup) return `{ port: ${port}, mode: redirect, processes: cgroups }`
+  if (isOfCgroup({ endpoints })) return `{ port: ${port}, mode: redirect, processes: cgroups }`
   return `{ port: ${port}, mode: tproxy${isLimited ? `, interfaces: [${names}]` : ''} }`
 }
 
@@ -88,9 +86,11 @@ function covers(interfaces: readonly string[], name = ''): boolean {
 /** The command that adds the endpoints, or where to write them. */
 function adding(plan: UpPlan, file: EndpointsText | undefined): readonly string[] {
   const used = new Set(file?.records.map(({ name }) => name))
-  const lines = plan.endpoints.value.map((each) =>
-    endpointLine(plan.name, { ...each, name: unused(each.name, used) }),
-  )
+  const lines = plan.endpoints.value.map((each) => {
+    const name = unusedName(each.name, used)
+    used.add(name)
+    return endpointLine(plan.name, { ...each, name })
+  })
   if (file === undefined) {
     const where =
       'Its configuration names no file of endpoints: add one under endpoints.files, with'
@@ -107,14 +107,6 @@ function adding(plan: UpPlan, file: EndpointsText | undefined): readonly string[
 function blockIndent(text: string): string | undefined {
   const isBlock = /^endpoints:[ \t]*(?:#.*)?$/m.test(text) && text.endsWith('\n')
   return isBlock ? /^([ \t]*)-[ \t]/m.exec(text)?.[1] : undefined
-}
-
-/** Returns `box`, or `box-2` and so on if an endpoint has that name. */
-function unused(name: string, used: Set<string>): string {
-  let found = name
-  for (let i = 2; used.has(found); i++) found = `${name}-${i}`
-  used.add(found)
-  return found
 }
 
 function policiesOf({ list }: KnownDaemon): readonly string[] {

@@ -4,7 +4,7 @@
 import { dirname, join } from 'node:path'
 import { formatSocketAddress } from '../../core/socket-address.ts'
 import { shellWord } from '../shell-word.ts'
-import type { UpEndpoint, UpPlan } from './plan.ts'
+import { isOfCgroup, type UpEndpoint, type UpPlan } from './plan.ts'
 
 /** Names of the files in the folder of a configuration. */
 export const CONFIG_FILE = 'namegate.yaml'
@@ -48,8 +48,7 @@ export function filesOf(texts: UpTexts): ReadonlyMap<string, string> {
 
 function configText(texts: UpTexts): string {
   const { plan, command, program, port, socket, pinPath, policies, audit } = texts
-  const { mode, datapath, servers, namespace, endpoints } = plan
-  const isCgroup = endpoints.value.some(({ cgroup }) => cgroup !== undefined)
+  const { mode, datapath, servers, namespace } = plan
   const config = shellWord(texts.config)
   const where =
     namespace === undefined
@@ -61,7 +60,7 @@ function configText(texts: UpTexts): string {
     '',
     `# ${mode.value}: ${mode.why}.`,
     'listeners:',
-    `  - { port: ${port}, mode: ${mode.value}${isCgroup ? ', processes: cgroups' : ''} }`,
+    `  - { port: ${port}, mode: ${mode.value}${isOfCgroup(plan) ? ', processes: cgroups' : ''} }`,
     `# The daemon adds the rules that bring queries to the listener. \`${program} intercept show --config ${config}\` prints them.`,
     'intercept: { on-start: true }',
     '',
@@ -100,28 +99,23 @@ function endpointsText({ name, endpoints }: UpPlan): string {
 }
 
 function endpointText(app: string, endpoint: UpEndpoint): string {
-  const { name, addresses, interface: nic, cgroup } = endpoint
-  const lines = [
-    `  - name: ${text(name)}`,
-    ...(addresses.length === 0 ? [] : [`    addresses: [${addresses.map(text).join(', ')}]`]),
-    `    labels: { app: ${text(app)} }`,
-    ...(nic === undefined ? [] : [`    interface: ${text(nic.name)}`, `    hook: ${nic.hook}`]),
-    ...(cgroup === undefined ? [] : [`    cgroup: ${text(cgroup)}`]),
-  ]
-  return `${lines.join('\n')}\n`
+  return `  - ${fieldsOf(app, endpoint).join('\n    ')}\n`
 }
 
 /** Returns an endpoint as one line, without its indentation, for a list of endpoints in an existing file. */
 export function endpointLine(app: string, endpoint: UpEndpoint): string {
+  return `{ ${fieldsOf(app, endpoint).join(', ')} }`
+}
+
+function fieldsOf(app: string, endpoint: UpEndpoint): readonly string[] {
   const { name, addresses, interface: nic, cgroup } = endpoint
-  const fields = [
+  return [
     `name: ${text(name)}`,
     ...(addresses.length === 0 ? [] : [`addresses: [${addresses.map(text).join(', ')}]`]),
     `labels: { app: ${text(app)} }`,
     ...(nic === undefined ? [] : [`interface: ${text(nic.name)}`, `hook: ${nic.hook}`]),
     ...(cgroup === undefined ? [] : [`cgroup: ${text(cgroup)}`]),
   ]
-  return `{ ${fields.join(', ')} }`
 }
 
 function allowText(allows: readonly string[]): string {

@@ -23,6 +23,7 @@ import {
   type Resolvers,
   type UpEndpoint,
   type UpPlan,
+  unusedName,
 } from './plan.ts'
 import { namespaceBehind, planCgroup, planInterface } from './plan-host.ts'
 import { planNetns } from './plan-netns.ts'
@@ -205,19 +206,11 @@ export async function workloadsOfHost(run: RunTool): Promise<HostWorkloads> {
     const end = inside?.nics.find(({ index }) => index === nic.peer)
     const addresses = end === undefined ? [] : globalAddresses(end).map(({ address }) => address)
     if (addresses.length === 0) continue
-    const name = unusedName(toName(behind.name), workloads)
+    const used = new Set(workloads.map((each) => each.name))
+    const name = unusedName(toName(behind.name), used)
     workloads.push({ name, addresses, interface: { name: nic.name, hook: 'ingress' } })
   }
   return { workloads, hasNoWayOut: waysOut.length === 0 }
-}
-
-/** Returns `box`, or `box-2` and so on if a workload has that name. */
-function unusedName(name: string, workloads: readonly UpEndpoint[]): string {
-  const used = new Set(workloads.map((each) => each.name))
-  for (let i = 1; ; i++) {
-    const each = i === 1 ? name : `${name}-${i}`
-    if (!used.has(each)) return each
-  }
 }
 
 /** How many interfaces `init` looks at. */

@@ -107,3 +107,15 @@ export function toName(text: string): string {
 
 /** The longest name. The path of the admin socket contains it. */
 const NAME_MAX = 40
+
+/** True if the plan protects processes in a cgroup. */
+export function isOfCgroup({ endpoints }: Pick<UpPlan, 'endpoints'>): boolean {
+  return endpoints.value.some(({ cgroup }) => cgroup !== undefined)
+}
+
+/** Returns `box`, or `box-2` and so on if an endpoint has that name. */
+export function unusedName(name: string, used: ReadonlySet<string>): string {
+  let found = name
+  for (let i = 2; used.has(found); i++) found = `${name}-${i}`
+  return found
+}

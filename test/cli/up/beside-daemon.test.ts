@@ -8,7 +8,7 @@ import type { UpEndpoint, UpPlan } from '../../../src/cli/up/plan.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { parseEndpoints } from '../../../src/endpoints/file.ts'
 import { planInterface } from '../../../src/cli/up/plan-host.ts'
-import { ABLE, HOST, PLAIN } from '../../support/up-facts.ts'
+import { BEHIND } from '../../support/up-facts.ts'
 
 const FILE = '/srv/ng/endpoints.yaml'
 const BLOCK = 'endpoints:\n  - name: box\n    addresses: [10.98.0.2]\n    interface: box0\n'
@@ -23,16 +23,7 @@ const INTERFACE: UpEndpoint = {
 const CGROUP: UpEndpoint = { name: 'build', addresses: [], cgroup: 'build.slice' }
 
 function planOf(endpoint: UpEndpoint): UpPlan {
-  const plan = planInterface({
-    name: 'box0',
-    interface: 'box0',
-    host: HOST,
-    abilities: ABLE,
-    addresses: [],
-    otherEnd: [],
-    files: [PLAIN],
-    upstreams: [],
-  })
+  const plan = planInterface(BEHIND)
   return { ...plan, name: endpoint.name, endpoints: { value: [endpoint], why: 'given' } }
 }
 

@@ -5,28 +5,19 @@ import { test } from 'node:test'
 import { planCgroup, planInterface, type InterfaceFacts } from '../../../src/cli/up/plan-host.ts'
 import {
   ABLE,
+  BEHIND,
   BEHIND_STUB,
   HOST,
-  nic,
   OUTER,
   PLAIN,
   STUB,
   WAN,
+  nic,
   wordsOf,
 } from '../../support/up-facts.ts'
 
 function behind(more: Partial<InterfaceFacts>): InterfaceFacts {
-  return {
-    name: 'box0',
-    interface: 'box0',
-    host: HOST,
-    abilities: ABLE,
-    addresses: [],
-    otherEnd: [],
-    files: [PLAIN],
-    upstreams: [],
-    ...more,
-  }
+  return { ...BEHIND, ...more }
 }
 
 const INTERFACE_ROWS: readonly (readonly [

@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { planInterface } from '../../../src/cli/up/plan-host.ts'
 import { tryIt, welcome } from '../../../src/cli/up/texts.ts'
 import { mkFolder } from '../../support/nodes/daemon-files.ts'
-import { ABLE, HOST, PLAIN } from '../../support/up-facts.ts'
+import { BEHIND } from '../../support/up-facts.ts'
 
 const folder = mkFolder()
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -49,16 +49,7 @@ for (const [why, inside, targets, said] of ROWS) {
 test('welcome takes the name from a list of the user, if --allow gives none', () => {
   const file = join(folder, 'own.allow')
   writeFileSync(file, '# mine\nc.test\n')
-  const plan = planInterface({
-    name: 'box0',
-    interface: 'box0',
-    host: HOST,
-    abilities: ABLE,
-    addresses: [],
-    otherEnd: [],
-    files: [PLAIN],
-    upstreams: [],
-  })
+  const plan = planInterface(BEHIND)
   const options = {
     target: { kind: 'interface', value: 'box0' },
     allows: ['*.b.test'],
