@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
-import { DaemonFolder, freePort, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { DaemonFolder, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { freePort } from '../support/nodes/free-port.ts'
 import type { Output } from '../support/labs/lab-process.ts'
 import { answerTo, FakeUpstream } from '../support/peers/upstream.ts'
 

@@ -10,11 +10,11 @@ import { isFields, textOf, type Fields } from '../../src/cli/fields.ts'
 import { http } from '../support/nodes/admin.ts'
 import {
   DaemonFolder,
-  freePort,
   NEEDS_ROOT,
   PROGRAM,
   RunningDaemon,
 } from '../support/nodes/daemon-process.ts'
+import { freePort } from '../support/nodes/free-port.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import { LabProcess } from '../support/labs/lab-process.ts'
 import { answering, FakeUpstream } from '../support/peers/upstream.ts'

@@ -10,12 +10,12 @@ import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import {
   DaemonFolder,
-  freePort,
   NEEDS_ROOT,
   NOBODY,
   PROGRAM,
   type RunningDaemon,
 } from '../support/nodes/daemon-process.ts'
+import { freePort } from '../support/nodes/free-port.ts'
 import type { Output } from '../support/labs/lab-process.ts'
 
 const files = {

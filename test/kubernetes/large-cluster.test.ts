@@ -7,7 +7,8 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NO_TESTBED, startTestbed, type Testbed } from '../support/kubernetes/testbed.ts'
-import { DaemonFolder, freePort, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { DaemonFolder, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { freePort } from '../support/nodes/free-port.ts'
 import { readExposition } from '../support/nodes/metrics.ts'
 
 const POLICIES = Number(process.env['NAMEGATE_CLUSTER'] ?? 10)

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { setTimeout as sleep } from 'node:timers/promises'
 import dnsPacket from 'dns-packet'
+import { freePort } from '../../support/nodes/free-port.ts'
 import { type UdpClient, until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { socketClock } from '../../support/peers/forwarder.ts'
@@ -248,11 +249,3 @@ testSockets(
     }
   },
 )
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4')
-  await new Promise<void>((resolve) => socket.bind(0, '0.0.0.0', resolve))
-  const { port } = socket.address()
-  socket.close()
-  return port
-}

@@ -1,7 +1,6 @@
 // `namegate run` as a process, in a folder of its own, with an upstream that the test controls.
 
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { http, type HttpAnswer } from './admin.ts'
 import { objectIn } from './command.ts'
@@ -118,15 +117,6 @@ export class RunningDaemon {
   async status(): Promise<Readonly<Record<string, unknown>>> {
     return objectIn((await this.get('/v1/status')).text)
   }
-}
-
-/** A TCP port of 127.0.0.1 that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const address: AddressInfo | string | null = server.address()
-  await new Promise((done) => server.close(done))
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
 
 /** The reason why a test that needs root is skipped, or false. */

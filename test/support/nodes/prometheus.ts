@@ -6,7 +6,8 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LabProcess } from '../labs/lab-process.ts'
 import { http } from './admin.ts'
-import { freePort, type DaemonFolder } from './daemon-process.ts'
+import type { DaemonFolder } from './daemon-process.ts'
+import { freePort } from './free-port.ts'
 
 const LIMIT_MS = 60_000
 const PROMETHEUS = resolve('build/tools/prometheus')
