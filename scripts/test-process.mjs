@@ -48,10 +48,10 @@ export function endAll() {
 }
 
 /**
- * Files that share a process -> seconds, output and results of each that it came to; `ended`: how it ended, when not as it should.
- * Killed with everything it started when it outlives the limit. `folder`: for events. `modules`: the compiled files. `isBail`: the process
- * ends at its first failure. `isBehind`: it takes only what other processes leave of the processors. `property`: the environment of a run of properties, which has no limit and says how far it is. `more`: further
- * environment.
+ * Files that share a process -> seconds, output and results of each that it came to; `ended`: how it ended, when not as it
+ * should. Killed with everything it started when it outlives the limit. `folder`: for events. `modules`: the compiled files.
+ * `isBail`: the process ends at its first failure. `isBehind`: it takes only what other processes leave of the processors.
+ * `property`: the environment of a run of properties, which has no limit and says how far it is. `more`: further environment.
  */
 export function runFiles(files, { folder, modules, isBail, isBehind, property }, more) {
   const path = join(folder, `${files[0].replaceAll('/', '_')}.jsonl`)

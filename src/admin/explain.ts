@@ -71,8 +71,8 @@ function withState(
 }
 
 /**
- * The faults of the files whose present text may allow more to the endpoint. Policies in force that do not select the endpoint show that their
- * file is for other endpoints.
+ * The faults of the files whose present text may allow more to the endpoint. Policies in force that do not select the endpoint
+ * show that their file is for other endpoints.
  */
 function faultsFor(state: AdminState, { id }: Endpoint): readonly Fault[] {
   const own = new Set(state.policies.policiesOf(id).map(({ position }) => position.file))

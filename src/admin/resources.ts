@@ -1,6 +1,6 @@
-// Answers `GET`, `PUT` and `DELETE /v1/resources/NAME`, which return, add, change or remove an external resource. The answer is sent when the datapath
-// enforces the change and the disk has it. If this takes longer than WAIT_MS, or if the disk refuses, the answer is an error. The error
-// says that the change is or will be in force. The same request then waits again.
+// Answers `GET`, `PUT` and `DELETE /v1/resources/NAME`, which return, add, change or remove an external resource. The answer is
+// sent when the datapath enforces the change and the disk has it. If this takes longer than WAIT_MS, or if the disk refuses, the
+// answer is an error. The error says that the change is or will be in force. The same request then waits again.
 
 import type { IncomingMessage } from 'node:http'
 import type { ResourceOutcome } from '../enforcement/resource-control.ts'

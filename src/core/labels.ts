@@ -1,6 +1,6 @@
-// Holds labels (`source:key=value`) and label sets. Each set has a number, and equal sets have equal numbers while they exist. A component
-// that keeps a number calls `retain`, and later `release`. `collect` frees sets that no component retains. A number is never used for a second
-// set, so a cache that still has the number of a freed set only misses.
+// Holds labels (`source:key=value`) and label sets. Each set has a number, and equal sets have equal numbers while they exist. A
+// component that keeps a number calls `retain`, and later `release`. `collect` frees sets that no component retains. A number is
+// never used for a second set, so a cache that still has the number of a freed set only misses.
 //
 // Sources of labels are k8s, fqdn (`fqdn:` + selector text), cidr (`cidr:` + prefix), reserved, external, and any source that the operator
 // names. A union of two sets that was made before costs one look at a direct-mapped cache.
@@ -138,7 +138,8 @@ export class LabelSets {
   }
 
   /**
-   * Frees the sets that no component retains. Call `collect` between batches, and never while only a variable has a number that is still needed.
+   * Frees the sets that no component retains. Call `collect` between batches, and never while only a variable has a number that
+   * is still needed.
    */
   collect(): void {
     const loose = this.#loose

@@ -82,9 +82,9 @@ export function pinnedFlags(pinPath: string | undefined): InterceptFlags {
 }
 
 /**
- * True if the rules of interception come before the enforcement of endpoints. So a workload that already runs loses no query between them at a
- * first start. Its query waits until the endpoint is known, unless unknown clients are allowed. After an earlier daemon there are rules already,
- * and enforcement comes first.
+ * True if the rules of interception come before the enforcement of endpoints. So a workload that already runs loses no query
+ * between them at a first start. Its query waits until the endpoint is known, unless unknown clients are allowed. After an
+ * earlier daemon there are rules already, and enforcement comes first.
  */
 export function areRulesFirst(
   { unknownClients }: Pick<Config, 'unknownClients'>,

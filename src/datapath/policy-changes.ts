@@ -1,9 +1,9 @@
 // PolicyChanges lists the policy entries to write and to remove. The last change of a key wins. PolicyMaps adds changes. The committer
 // calls `gather` for a commit, and `settle` when the commit has ended.
 //
-// Hiding entries (policy-order.ts) are written last and removed first. If some are new and some are removed at the same time, two commits are needed. The first removes the old hiding entries, so
-// that the entries that they hide let packets pass again, and writes all other new entries. The second writes the new hiding entries and
-// removes all other old entries.
+// Hiding entries (policy-order.ts) are written last and removed first. If some are new and some are removed at the same time, two
+// commits are needed. The first removes the old hiding entries, so that the entries that they hide let packets pass again, and
+// writes all other new entries. The second writes the new hiding entries and removes all other old entries.
 //
 // PolicyChanges costs nothing while policy entries stay the same. Learning an address under a known label set changes none.
 

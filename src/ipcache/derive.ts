@@ -182,9 +182,9 @@ function mergeByKey(
 }
 
 /**
- * Returns the class of a prefix: HOST, ENDPOINT_CLASS, RESOURCE_CLASS or a class of the world. If the prefix has facts of the node, an
- * endpoint, a resource or a peer, the first of these kinds decides. If it has none, its container decides. `around`: the row of the container, 0
- * without one.
+ * Returns the class of a prefix: HOST, ENDPOINT_CLASS, RESOURCE_CLASS or a class of the world. If the prefix has facts of the
+ * node, an endpoint, a resource or a peer, the first of these kinds decides. If it has none, its container decides. `around`: the
+ * row of the container, 0 without one.
  */
 export function classOf(
   row: number,

@@ -1,6 +1,6 @@
-// This file declares the internal type of policies and rules. The loader turns every form of policy (CiliumNetworkPolicy, NetworkPolicy,
-// ClusterNetworkPolicy, allow-lists) into this type, and the compiler reads only this type. All values are plain and readonly. Policies and rules have a
-// position.
+// This file declares the internal type of policies and rules. The loader turns every form of policy (CiliumNetworkPolicy,
+// NetworkPolicy, ClusterNetworkPolicy, allow-lists) into this type, and the compiler reads only this type. All values are plain
+// and readonly. Policies and rules have a position.
 
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'

@@ -1,6 +1,6 @@
-// ListedResources shows the resources in force to the admin API: each with its origin, its end, and a tag for its version. The tag is the ETag
-// of the API. A version gets its tag when it is read for the first time, so resources that no client reads cost nothing. No version before a
-// restart has the tag of one after it.
+// ListedResources shows the resources in force to the admin API: each with its origin, its end, and a tag for its version. The
+// tag is the ETag of the API. A version gets its tag when it is read for the first time, so resources that no client reads cost
+// nothing. No version before a restart has the tag of one after it.
 
 import type { Clock } from '../core/clock.ts'
 import type { ListedResource, Resource, ResourceControl } from '../enforcement/resource-control.ts'

@@ -1,6 +1,7 @@
-// Measures the age of each kind of source: the time since every path that is configured for the kind could be read, or every collection of
-// the cluster. Policies, endpoints or collections are silent while their age is above `sources.max-age`. External resources have an age but are never silent, because they only give
-// labels. With `policies.watch: false` namegate does not look at the paths, so ages do not grow.
+// Measures the age of each kind of source: the time since every path that is configured for the kind could be read, or every
+// collection of the cluster. Policies, endpoints or collections are silent while their age is above `sources.max-age`. External
+// resources have an age but are never silent, because they only give labels. With `policies.watch: false` namegate does not look
+// at the paths, so ages do not grow.
 
 import type { Clock } from '../core/clock.ts'
 

@@ -16,7 +16,10 @@ import { join, relative, resolve } from 'node:path'
 import type { Mutation } from './mutation.ts'
 import { LabProcess, type Output } from '../support/labs/lab-process.ts'
 
-/** Left out of the copy: folders that are linked, made again or not needed. Compiled tests name the files beside their source by full path. */
+/**
+ * Left out of the copy: folders that are linked, made again or not needed. Compiled tests name the files beside their source by
+ * full path.
+ */
 const LEFT_OUT =
   /^(?:node_modules|\.git|dist|var|build\/(?:tools|peers|packages|oci|Sanitize|dist|tests.*))(?:\/|$)/
 const BUILD_LIMIT_MS = 120_000

@@ -1,5 +1,6 @@
-// npm run packages -- deb [RELEASE...]: builds the Debian package twice and compares the octets, checks it with lintian, and tries it on Debian
-// 12 and 13, each booted by systemd-nspawn. Prints a table for each. With --built it takes the packages in build/packages/.
+// npm run packages -- deb [RELEASE...]: builds the Debian package twice and compares the octets, checks it with lintian, and
+// tries it on Debian 12 and 13, each booted by systemd-nspawn. Prints a table for each. With --built it takes the packages in
+// build/packages/.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

@@ -1,6 +1,6 @@
-// npm run packages -- npm: makes the tarball with `npm pack` in a fresh clone, and installs it with `npm i -g` on a machine with Debian trixie
-// and without a compiler: first protected connection, upgrade to a newer tarball under load, and removal. Prints a table.
-// With --built it takes the tarball in build/.
+// npm run packages -- npm: makes the tarball with `npm pack` in a fresh clone, and installs it with `npm i -g` on a machine with
+// Debian trixie and without a compiler: first protected connection, upgrade to a newer tarball under load, and removal. Prints a
+// table. With --built it takes the tarball in build/.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

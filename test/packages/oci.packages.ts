@@ -1,5 +1,5 @@
-// npm run packages -- oci: builds the archive of the image (scripts/image-oci.sh), unpacks it, and runs it with crun as containers with exactly
-// the rights of the documents: on a node of Kubernetes, with `docker run`, and DNS-only. Prints a table.
+// npm run packages -- oci: builds the archive of the image (scripts/image-oci.sh), unpacks it, and runs it with crun as
+// containers with exactly the rights of the documents: on a node of Kubernetes, with `docker run`, and DNS-only. Prints a table.
 // With --built it takes the archive in build/.
 
 import assert from 'node:assert/strict'

@@ -1,5 +1,5 @@
-// A start with as many names as a bound allows: the connections of the present decide which entries are evicted, although namegate has not read
-// them since the start.
+// A start with as many names as a bound allows: the connections of the present decide which entries are evicted, although
+// namegate has not read them since the start.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

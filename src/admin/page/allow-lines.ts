@@ -37,7 +37,10 @@ export function linesForName(flow: DnsFlowShape): AllowLines | undefined {
   }
 }
 
-/** Lines that allow the packet. Undefined when a deny rule or no policy refused it, for a packet to a DNS server, and for an address whose name has expired. */
+/**
+ * Lines that allow the packet. Undefined when a deny rule or no policy refused it, for a packet to a DNS server, and for an
+ * address whose name has expired.
+ */
 export function linesForPacket(flow: PacketFlowShape): AllowLines | undefined {
   if (flow.deniedBy !== 'default' || flow.expiredName !== null) return undefined
   if (isDnsConnection(flow.protocol, flow.port)) return undefined

@@ -1,6 +1,7 @@
-// Sends the live part of the page to its viewers as JSON lines: once a second the state of the daemon with its counters, and twice a second
-// the refusals since the last line, and the keys of earlier refusals that policy allows meanwhile. A line is made once for all viewers, so a further viewer costs one write. Without viewers nothing runs.
-// A viewer that does not read is disconnected, and the daemon never waits for it.
+// Sends the live part of the page to its viewers as JSON lines: once a second the state of the daemon with its counters, and
+// twice a second the refusals since the last line, and the keys of earlier refusals that policy allows meanwhile. A line is made
+// once for all viewers, so a further viewer costs one write. Without viewers nothing runs. A viewer that does not read is
+// disconnected, and the daemon never waits for it.
 
 import type { ServerResponse } from 'node:http'
 import type { Timer } from '../../core/clock.ts'

@@ -1,5 +1,6 @@
-// Answers the requests of the web page: its files, the live lines, searches, lists, and explanations. The only request that changes something
-// turns audit of an endpoint on or off, and only a caller with `mayWrite` allows it. The admin socket and the page's own TCP server share one Page, so the bounds hold for both together.
+// Answers the requests of the web page: its files, the live lines, searches, lists, and explanations. The only request that
+// changes something turns audit of an endpoint on or off, and only a caller with `mayWrite` allows it. The admin socket and the
+// page's own TCP server share one Page, so the bounds hold for both together.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AdminState } from '../state.ts'

@@ -1,5 +1,5 @@
-// Counts the flows of a recent time: by verdict, by name, by endpoint, and equal refusals. The count reads the ring's columns, and formats only
-// the rows that it shows. It pauses for the event loop. Its memory is bound by the size of the ring.
+// Counts the flows of a recent time: by verdict, by name, by endpoint, and equal refusals. The count reads the ring's columns,
+// and formats only the rows that it shows. It pauses for the event loop. Its memory is bound by the size of the ring.
 
 import { formatName, NAME_OCTETS_MAX } from '../../core/name.ts'
 import { FLOW_KEY_WORDS } from '../../flows/record/flow-ring.ts'

@@ -1,5 +1,6 @@
-// Finds the policies with port names for pods of other nodes. This node knows which numbers its own pods give a name, and not which numbers the
-// pods of other nodes give it. So an allow rule can open a number that such a pod does not mean, and a deny rule can leave its number open.
+// Finds the policies with port names for pods of other nodes. This node knows which numbers its own pods give a name, and not
+// which numbers the pods of other nodes give it. So an allow rule can open a number that such a pod does not mean, and a deny
+// rule can leave its number open.
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Rule, RuleAction } from '../../policy/rule.ts'

@@ -199,7 +199,10 @@ function stateOf(
   return `not in force: ${amiss.join(', ')}`
 }
 
-/** Returns the config of the file, or of the one found by its place, and its plan. Throws InvalidInputError without a transparent listener. */
+/**
+ * Returns the config of the file, or of the one found by its place, and its plan. Throws InvalidInputError without a transparent
+ * listener.
+ */
 async function readPlan(
   file: string | undefined,
   uid: number,

@@ -1,4 +1,5 @@
-// Checks the rules and routes of other programs for `namegate doctor`: those that take DNS, drop DNS, or use namegate's mark or routing table.
+// Checks the rules and routes of other programs for `namegate doctor`: those that take DNS, drop DNS, or use namegate's mark or
+// routing table.
 
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'

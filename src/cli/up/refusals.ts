@@ -1,6 +1,6 @@
-// Refusals turns flows into lines for people: what was refused, why, and how to allow it in the list that the daemon watches. The first refusal of a name or
-// connection is a line at once. Later ones are counted, and `repeated` returns one line for each. A test or caller gives the flows, so the
-// code does no I/O.
+// Refusals turns flows into lines for people: what was refused, why, and how to allow it in the list that the daemon watches. The
+// first refusal of a name or connection is a line at once. Later ones are counted, and `repeated` returns one line for each. A
+// test or caller gives the flows, so the code does no I/O.
 
 import type { FlowRule } from '../../client/api-types.ts'
 import { whyNoName } from '../../core/name-like.ts'

@@ -1,5 +1,5 @@
-// The texts that `namegate up` prints when the workload is protected, and at the end. Every printed command can be pasted as it is: what a person
-// should know stands before the command or behind a #.
+// The texts that `namegate up` prints when the workload is protected, and at the end. Every printed command can be pasted as it
+// is: what a person should know stands before the command or behind a #.
 
 import { join } from 'node:path'
 import { allowLines, isAllowList } from '../../policy/allow-line.ts'

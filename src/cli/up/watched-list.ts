@@ -1,5 +1,5 @@
-// The allow-list to which a user of `namegate up` adds lines. The daemon watches the file, so a new line takes effect within a second. An allow-list
-// that the user gave can end without a line break, so no command appends to it.
+// The allow-list to which a user of `namegate up` adds lines. The daemon watches the file, so a new line takes effect within a
+// second. An allow-list that the user gave can end without a line break, so no command appends to it.
 
 import { shellWord } from '../shell-word.ts'
 

@@ -1,7 +1,8 @@
-// Makes the flow of a packet that was dropped, or would have been dropped without audit. The flow names the policies that denied the
-// packet. These are the policies of the entry in the datapath that decided. If no entry decided, they are the policies that turned default
-// deny on. The flow also has the names by which the peer was known when the packet's connection began. A name that was resolved later
-// cannot be the reason for the connection. Without such a name, the flow has the name that expired last, if the peer had one. Each event costs one look at the peer's names, at most a thousand times a second.
+// Makes the flow of a packet that was dropped, or would have been dropped without audit. The flow names the policies that denied
+// the packet. These are the policies of the entry in the datapath that decided. If no entry decided, they are the policies that
+// turned default deny on. The flow also has the names by which the peer was known when the packet's connection began. A name that
+// was resolved later cannot be the reason for the connection. Without such a name, the flow has the name that expired last, if
+// the peer had one. Each event costs one look at the peer's names, at most a thousand times a second.
 
 import { endpointId } from '../../core/ids.ts'
 import { widthOf } from '../../core/ip.ts'

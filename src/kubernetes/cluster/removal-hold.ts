@@ -80,7 +80,10 @@ export class RemovalHold {
     if (this.#waiting.delete(name)) this.#options.keepHeld(name, false)
   }
 
-  /** Starts a hold for all removals that wait, because the whole kind has gone or the daemon before held them. Does nothing when no removal waits. */
+  /**
+   * Starts a hold for all removals that wait, because the whole kind has gone or the daemon before held them. Does nothing when
+   * no removal waits.
+   */
   hold(): void {
     const { clock, holdMs, keepHeld, onHold } = this.#options
     if (this.#until !== undefined || this.#waiting.size === 0) return

@@ -1,6 +1,7 @@
-// This file decides what the tiers of ClusterNetworkPolicies mean for DNS questions (docs/spec/semantics 2 "Tiers"). `domainNames` of an Accept
-// rule permit the question for these names, as `toFQDNs` with `rules.dns` do. They never restrict: a policy with `domainNames` alone
-// leaves all other questions as they were. The order of rules counts only for rules that include DNS servers (`decisionOf`).
+// This file decides what the tiers of ClusterNetworkPolicies mean for DNS questions (docs/spec/semantics 2 "Tiers").
+// `domainNames` of an Accept rule permit the question for these names, as `toFQDNs` with `rules.dns` do. They never restrict: a
+// policy with `domainNames` alone leaves all other questions as they were. The order of rules counts only for rules that include
+// DNS servers (`decisionOf`).
 
 import type { Pattern } from '../match/pattern.ts'
 import type { Policy, Rule, RuleAction, Tier } from '../rule.ts'

@@ -1,6 +1,7 @@
-// npm run bench:peers: compares namegate with dnsdist, unbound and dnsmasq; see README.md beside this file. Turns are interleaved (all proxies
-// under one load, then the next load, then the next round). Each turn has the machine to itself, and each figure is the median over the
-// rounds. Exit code: 0; 1 if a criterion is over its limit with --strict, or if a run failed; 2 wrong usage; 3 if it cannot run here.
+// npm run bench:peers: compares namegate with dnsdist, unbound and dnsmasq; see README.md beside this file. Turns are interleaved
+// (all proxies under one load, then the next load, then the next round). Each turn has the machine to itself, and each figure is
+// the median over the rounds. Exit code: 0; 1 if a criterion is over its limit with --strict, or if a run failed; 2 wrong usage;
+// 3 if it cannot run here.
 
 import { cpus, release as kernelRelease } from 'node:os'
 import { rmSync } from 'node:fs'

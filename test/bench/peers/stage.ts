@@ -1,7 +1,7 @@
 // The place of all runs: pod (load) - node (the proxy) - internet (the upstream), network namespaces joined by veth pairs as in
-// test/support/labs/lab-pod.ts. The proxy under test is alone on one CPU. Load and upstream share the other CPU, the same for all proxies. The
-// sender of a packet pays for its way through the kernel. So the generator pays for the programs on a pod's interface for queries, and the
-// proxy pays for answers.
+// test/support/labs/lab-pod.ts. The proxy under test is alone on one CPU. Load and upstream share the other CPU, the same for all
+// proxies. The sender of a packet pays for its way through the kernel. So the generator pays for the programs on a pod's
+// interface for queries, and the proxy pays for answers.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// A node's whole state over a chosen datapath, with policies as plain objects: the base of the benchmarks of learning, relabelling and memory.
-// No files, no sockets.
+// A node's whole state over a chosen datapath, with policies as plain objects: the base of the benchmarks of learning,
+// relabelling and memory. No files, no sockets.
 
 import { CoreState } from '../../../src/enforcement/core-state.ts'
 import { EndpointControl, type EndpointRecord } from '../../../src/enforcement/endpoint-control.ts'

@@ -28,8 +28,8 @@ const CGROUP = 8
 const HELLO = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
 
 /**
- * Bounds of the instructions that the verifier follows. On kernel 6.18 it follows 22,209 and 25,882, on kernel 6.1 56,671 and 37,788: verifiers of
- * older kernels follow more paths. `older`: the bound before 6.18.
+ * Bounds of the instructions that the verifier follows. On kernel 6.18 it follows 22,209 and 25,882, on kernel 6.1 56,671 and
+ * 37,788: verifiers of older kernels follow more paths. `older`: the bound before 6.18.
  */
 const BOUNDS = [
   {

@@ -1,5 +1,5 @@
-// Events about policies with faults on a real control plane: `kubectl describe` shows what `get policies` shows, one node writes, another node
-// takes over, and each right of the component is necessary.
+// Events about policies with faults on a real control plane: `kubectl describe` shows what `get policies` shows, one node writes,
+// another node takes over, and each right of the component is necessary.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// The parts of the exchanges of the conformance test. An exchange sends some requests and returns what it observed, in a form without versions
-// and times.
+// The parts of the exchanges of the conformance test. An exchange sends some requests and returns what it observed, in a form
+// without versions and times.
 
 import type { ApiPort, ApiWriter } from '../../../src/kubernetes/connection/api-port.ts'
 import type { ConnectionCounts } from '../../../src/kubernetes/connection/connection-counts.ts'

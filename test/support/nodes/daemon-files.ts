@@ -62,7 +62,10 @@ export class MountedFolder {
     this.publish(files)
   }
 
-  /** Writes the new files to a folder of their own, renames `..data` over the old one, makes and removes links, and removes the old folder. */
+  /**
+   * Writes the new files to a folder of their own, renames `..data` over the old one, makes and removes links, and removes the
+   * old folder.
+   */
   publish(files: Readonly<Record<string, string>>): void {
     const before = `..${this.#version}`
     const now = `..${++this.#version}`

@@ -4,9 +4,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Above the ports of the Kubernetes testbed, and below those that the kernel gives
-// to a socket without a port: between the look and the program's own bind, no
-// other socket receives such a port.
+// Above the ports of the Kubernetes testbed, and below those that the kernel gives to a socket without a port: between the look
+// and the program's own bind, no other socket receives such a port.
 const FIRST = 29_100
 const LAST = 32_767
 

@@ -1,7 +1,6 @@
-// This file reads what the eBPF datapath reports: drops and audits (`struct event` in programs/layout.h) from the ring buffer, and
-// counters. On each CPU the programs
-// write a bounded number of records per second, and they never wait. One read takes at most `limit` records, so a flood of drops
-// cannot block the daemon.
+// This file reads what the eBPF datapath reports: drops and audits (`struct event` in programs/layout.h) from the ring buffer,
+// and counters. On each CPU the programs write a bounded number of records per second, and they never wait. One read takes at
+// most `limit` records, so a flood of drops cannot block the daemon.
 
 import { atMonotonic } from '../../../core/clock.ts'
 import { endpointId, identity, ruleId } from '../../../core/ids.ts'

@@ -1,7 +1,7 @@
 /* This file has the keys, values and numbers that the kernel programs share with ../maps/layout.ts, and the event that
- * ../maps/reports.ts reads. Maps outlive the process. So a change
- * here needs a new pin directory (LAYOUT_VERSION in layout.ts), and must never change existing maps. Numbers are in host order
- * unless a field says network order. Fields in which prefixes must match use network order. */
+ * ../maps/reports.ts reads. Maps outlive the process. So a change here needs a new pin directory (LAYOUT_VERSION in
+ * layout.ts), and must never change existing maps. Numbers are in host order unless a field says network order. Fields in
+ * which prefixes must match use network order. */
 #ifndef NAMEGATE_LAYOUT_H
 #define NAMEGATE_LAYOUT_H
 

@@ -151,8 +151,8 @@ static __always_inline int is_extension(__u8 next)
 	       next == IPPROTO_DSTOPTS;
 }
 
-/* Walks the extension headers. `p->protocol` is the type of the next header, and `p->transport` is its offset. The loop is unrolled, because
- * kernels before 6.8 refuse it: its last instruction is no jump. */
+/* Walks the extension headers. `p->protocol` is the type of the next header, and `p->transport` is its offset. The loop is
+ * unrolled, because kernels before 6.8 refuse it: its last instruction is no jump. */
 static __always_inline int read_extensions(struct __sk_buff *skb, struct packet *p)
 {
 #pragma unroll

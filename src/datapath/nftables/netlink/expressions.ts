@@ -229,7 +229,10 @@ export function setMeta(key: number, from: number): Expression {
   })
 }
 
-/** Ends the packet, and answers its sender: a TCP reset, or an ICMP error that says `prohibited`. The kernel takes it in no chain of POSTROUTING. */
+/**
+ * Ends the packet, and answers its sender: a TCP reset, or an ICMP error that says `prohibited`. The kernel takes it in no chain
+ * of POSTROUTING.
+ */
 export function reject(answer: 'tcp-reset' | 'prohibited'): Expression {
   return expression('reject', (to) => {
     to.u32(1, answer === 'tcp-reset' ? REJECT_TCP_RESET : REJECT_ICMP)

@@ -49,8 +49,8 @@ export function receiver(side: Side, into: number): readonly Expression[] {
 }
 
 /**
- * Continues if the interface at `from` has an endpoint. Uses registers 14 and 15 as scratch: before Linux 6.5, a lookup in a map needs a place
- * for the data.
+ * Continues if the interface at `from` has an endpoint. Uses registers 14 and 15 as scratch: before Linux 6.5, a lookup in a map
+ * needs a place for the data.
  */
 export function hasEndpoint(side: Side, from: number): Expression {
   return load(`hooks_${side}`, from, 14)

@@ -1,5 +1,5 @@
-// These rules belong to the form that rejects (form.ts). In it, policy is enforced where processes send, and the packets that are judged there
-// get a mark. A chain behind it drops each packet of an endpoint that has no mark.
+// These rules belong to the form that rejects (form.ts). In it, policy is enforced where processes send, and the packets that are
+// judged there get a mark. A chain behind it drops each packet of an endpoint that has no mark.
 
 import type { Family } from '../../../core/ip.ts'
 import {

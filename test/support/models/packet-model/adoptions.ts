@@ -46,7 +46,10 @@ export class Adoptions {
     return flows.filter((flow) => this.#put(owner, flow, passUntil, true)).length
   }
 
-  /** Whether a packet that policy refuses belongs to an adopted connection. `denied`: a deny rule refuses it. `begunHere`: its begin was seen. */
+  /**
+   * Whether a packet that policy refuses belongs to an adopted connection. `denied`: a deny rule refuses it. `begunHere`: its
+   * begin was seen.
+   */
   covers(owner: Owner, packet: Packet, denied: boolean, begunHere: boolean): boolean {
     const isTcp = packet.protocol === TCP
     if (packet.laterFragment || (isTcp && (packet.tcpFlags & TCP_SYN) !== 0)) return false
