@@ -35,6 +35,9 @@ function mkConnection(given: Partial<ConnectionRecord>): ConnectionRecord {
   }
 }
 
+const OTHER_PROTOCOL =
+  'a file for --policy can allow this protocol (toFQDNs or toCIDR without toPorts)'
+
 const SEEN = mkRecords(
   [
     { name: 'www.example.com', asked: 2, verdict: 'allowed', isService: false },
@@ -86,7 +89,7 @@ test('summaryRows say what was refused and which option would allow it', () => {
       '1',
       'guarded, so no name opens it: --allow 169.254.169.254:80/tcp, or a file for --policy (toCIDR; toEntities: host for this host)',
     ],
-    ['192.0.2.9 1', 'refused', '1', 'no name was answered with this address'],
+    ['192.0.2.9 1', 'refused', '1', `no name was answered with this address: ${OTHER_PROTOCOL}`],
     [
       '[2001:db8::9]:80/tcp',
       'refused',
@@ -134,6 +137,10 @@ test('refusalLine says what was refused, and what would allow it', () => {
     [
       mkConnection({ verdict: 'audited' }),
       'would refuse connection 192.0.2.1:443/tcp: no name was answered with this address: --allow 192.0.2.1:443/tcp',
+    ],
+    [
+      mkConnection({ verdict: 'refused', names, protocol: 'ICMP', port: 0 }),
+      `refused connection 192.0.2.1 ICMP: ${OTHER_PROTOCOL}`,
     ],
   ]
   for (const [record, expected] of rows) assert.equal(refusalLine(record), expected)
