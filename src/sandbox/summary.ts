@@ -8,6 +8,8 @@ import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
 /** The version of the form of a report. It changes when a key changes its meaning or goes. */
 export const REPORT_VERSION = 1
 const REFUSED: readonly string[] = ['denied', 'audited']
+const OTHER_PROTOCOL =
+  'a file for --policy can allow this protocol (toFQDNs or toCIDR without toPorts)'
 
 export interface Summary {
   readonly names: readonly {
@@ -153,7 +155,7 @@ function remedyOf(connection: RefusedConnection): string {
   if (isDnsConnection(protocol, port)) return ASK_AGAIN
   if (!guarded) {
     const unknown = names.length === 0 ? ['no name was answered with this address'] : []
-    return [...unknown, ...(allow.length === 0 ? [] : [allow.join(' or ')])].join(': ')
+    return [...unknown, allow.length === 0 ? OTHER_PROTOCOL : allow.join(' or ')].join(': ')
   }
   const option = port === 0 ? '' : `--allow ${placeOf(connection)}, or `
   return `guarded, so no name opens it: ${option}a file for --policy (toCIDR; toEntities: host for this host)`
