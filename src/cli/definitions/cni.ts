@@ -5,7 +5,8 @@ import { flag, text, UNUSED_CONFIG } from './options.ts'
 
 export const CNI: ParsedCommand = {
   name: 'cni',
-  summary: 'install or remove the CNI plugin that places each pod before it starts',
+  summary:
+    'install or remove the CNI plugin that puts the policies of each pod in force before it starts',
   synopsis: [
     'cni install|check [--conf-dir DIR] [--bin-dir DIR] [OPTIONS]',
     'cni uninstall [--keep-program] [--conf-dir DIR] [--bin-dir DIR]',

@@ -1,5 +1,5 @@
-// This file defines the commands that run the daemon or send requests to the daemon. The code of a command is loaded when the command is
-// called.
+// This file defines `run`, and commands that send requests to the daemon: `status`, `get`, `flows`, `ask`, `audit`, `resource` and
+// `kubernetes`. The code of a command is loaded when the command is called.
 
 import { verdictLines } from '../../flows/record/flow-words.ts'
 import type { ParsedCommand } from '../command.ts'
@@ -87,7 +87,7 @@ datapath    entries that are enforced at present, read back from the datapath`,
 
 export const KUBERNETES: ParsedCommand = {
   name: 'kubernetes',
-  summary: 'accept that many policies of a cluster were removed at once',
+  summary: 'confirm the removal of many policies of a cluster, which namegate delays',
   synopsis: ['kubernetes accept'],
   words: ['accept'],
   docs: 'docs/kubernetes.md',

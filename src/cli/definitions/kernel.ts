@@ -1,5 +1,5 @@
-// This file defines the commands that work on the kernel, with or without a daemon, and the commands that work on files. The code of a
-// command is loaded when the command is called.
+// This file defines commands that work on the kernel, with or without a daemon: `datapath`, `intercept` and `doctor`; and commands that
+// work on files: `match`, `state` and `config`. The code of a command is loaded when the command is called.
 
 import type { ParsedCommand } from '../command.ts'
 import { DAEMON_OPTIONS, flag, json, text, UNUSED_CONFIG } from './options.ts'
@@ -7,7 +7,7 @@ import { DAEMON_OPTIONS, flag, json, text, UNUSED_CONFIG } from './options.ts'
 export const DATAPATH: ParsedCommand = {
   name: 'datapath',
   summary:
-    'verify what a running daemon enforces; with or without a daemon, detach or close enforcement, or set its mode',
+    'verify what a running daemon enforces; with or without a daemon, remove enforcement, close workloads, or set the mode',
   synopsis: ['datapath verify|detach|close', 'datapath mode enforce|audit|bypass'],
   words: ['verify', 'detach', 'close', 'mode', 'enforce', 'audit', 'bypass'],
   docs: 'docs/break-glass.md',

@@ -1,4 +1,4 @@
-// This file defines the commands that watch or question a running daemon beside those of daemon.ts.
+// This file defines `top`, `explain` and `page`, which show what a running daemon does and why.
 
 import type { ParsedCommand } from '../command.ts'
 import { COLOR, DAEMON_OPTIONS, flag, json, text } from './options.ts'
