@@ -1,17 +1,18 @@
 // Runs test processes side by side, so that the processors are busy until the end:
-// - first the files that start daemons or wait, four at a time; then kernel and conformance files, five at a time. Many of both wait most
-//   of the time, so further ones start while the processors have time to spare;
+// - first the files that start daemons or wait, two at a time; then kernel and conformance files, three at a time. Many of both wait most
+//   of the time, so further ones start while the processors have time to spare. More at once than the processors can serve would only make
+//   each of them slower, until the limits of the tests are too short;
 // - beside them, one process at a time of those that only compute. It takes what the others leave of the processors.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isComputing, isKernel } from './test-order.mjs'
 
-const LANES = 4
+const LANES = 2
 /** Each lab has namespaces, pins and folders of its own. */
-const KERNEL_LANES = 5
+const KERNEL_LANES = 3
 /** Further processes, and each starts when the processors had this share of their time to spare for LOOK_MS. */
-const SPARE_MOST = 3
+const SPARE_MOST = 5
 const SPARE = 0.2
 const LOOK_MS = 1500
 

@@ -159,7 +159,15 @@ async function flooded(
 }
 
 async function junkThenTrue(world: World, make: (asked: AskedQuery) => Uint8Array): Promise<void> {
-  for (const transport of ['udp', 'tcp'] as const) {
+  for (const transport of ['udp', 'tcp'] as const) await junkOver(world, make, transport)
+}
+
+async function junkOver(
+  world: World,
+  make: (asked: AskedQuery) => Uint8Array,
+  transport: 'udp' | 'tcp',
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
     const name = world.name()
     const address = world.address()
     world.upstream.on(name, (asked) => {
@@ -173,6 +181,8 @@ async function junkThenTrue(world: World, make: (asked: AskedQuery) => Uint8Arra
     const [asked] = world.upstream.asked(name).items
     assert.ok(asked)
     const right = answerTo(asked, { answers: [a(asked.question.name, address)] })
-    assertSame(got, withId(right, 8), `the true answer over ${transport}`)
+    // On a busy machine, the true answer can come after the query has ended.
+    if (rcodeOf(got) === SERVFAIL && tries < 5) continue
+    return assertSame(got, withId(right, 8), `the true answer over ${transport}`)
   }
 }

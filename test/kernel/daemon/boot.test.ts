@@ -146,14 +146,14 @@ async function boot({ kind, hasFiles }: Boot, tell: (text: string) => void): Pro
 
 describe('namegate datapath close after a reboot', () => {
   const ebpf = canUseNamegate() ?? (isOld ? 'needs kernel 6.4' : false)
-  it('lets no packet out before the daemon, eBPF', { skip: ebpf, timeout: 120_000 }, async (t) => {
+  it('lets no packet out before the daemon, eBPF', { skip: ebpf, timeout: 280_000 }, async (t) => {
     await boot({ kind: 'ebpf', hasFiles: true }, (text) => t.diagnostic(text))
   })
 
   const nftables = canUseLab() ?? nftablesMaker.unavailable ?? false
   it(
     'lets no packet out before the daemon, nftables, endpoints files unreadable',
-    { skip: nftables, timeout: 120_000 },
+    { skip: nftables, timeout: 280_000 },
     async (t) => {
       await boot({ kind: 'nftables', hasFiles: false }, (text) => t.diagnostic(text))
     },

@@ -42,7 +42,7 @@ const ROWS = [
   { name: 'any.test', address: '2001:db8:77::', why: 'the anycast address of the routers' },
 ]
 
-describe('addresses of the node', { skip, timeout: 120_000 }, () => {
+describe('addresses of the node', { skip, timeout: 280_000 }, () => {
   let lab: PodLab
   let namegate: Namegate
   let listener: LabProcess

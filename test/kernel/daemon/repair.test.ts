@@ -41,7 +41,7 @@ function held(namegate: Namegate): unknown {
   return [lines.sort(), entries.sort(), places.sort()]
 }
 
-describe('daemon whose maps another program changes', { skip, timeout: 120_000 }, () => {
+describe('daemon whose maps another program changes', { skip, timeout: 280_000 }, () => {
   let lab: PodLab
   let namegate: Namegate
   before(async () => {

@@ -135,14 +135,14 @@ async function networkAfterFault(site: SystemdSite, dropIn: string): Promise<str
 
 describe('namegate-early.service on a machine that boots', () => {
   const ebpf = noMachine ?? canUseNamegate() ?? (isOld ? 'needs kernel 6.4' : false)
-  it('lets no packet out before the daemon, eBPF', { skip: ebpf, timeout: 120_000 }, async (t) => {
+  it('lets no packet out before the daemon, eBPF', { skip: ebpf, timeout: 280_000 }, async (t) => {
     await reboot({ mode: 'tproxy', units: [] }, (text) => t.diagnostic(text))
   })
 
   const nftables = noMachine ?? nftablesMaker.unavailable ?? false
   it(
     'lets no packet out before the daemon, nftables, beside nftables.service',
-    { skip: nftables, timeout: 120_000 },
+    { skip: nftables, timeout: 280_000 },
     async (t) => {
       const row = { datapath: '{ kind: nftables }', units: ['nftables.service'] }
       await reboot({ mode: 'tproxy', ...row }, (text) => t.diagnostic(text))
@@ -151,7 +151,7 @@ describe('namegate-early.service on a machine that boots', () => {
 
   it(
     'leaves the network down after a fault only where the network requires it',
-    { skip: noMachine, timeout: 120_000 },
+    { skip: noMachine, timeout: 280_000 },
     async () => {
       const site = new SystemdSite({ mode: 'tproxy' })
       try {

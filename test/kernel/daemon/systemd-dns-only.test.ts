@@ -13,7 +13,7 @@ const ONE_CAPABILITY = '0000000000000400'
 const TOKEN = '0123456789abcdef0123456789abcdef'
 const PAGE = '127.0.0.1:9466'
 
-describe('deploy/systemd in its DNS-only form', { skip, timeout: 180_000 }, () => {
+describe('deploy/systemd in its DNS-only form', { skip, timeout: 280_000 }, () => {
   let site: SystemdSite
   let machine: SystemdMachine
   let load: SteadyLoad

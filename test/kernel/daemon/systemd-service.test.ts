@@ -25,7 +25,7 @@ const FAULTY = 'datapth: {}\n'
 const RESTRICTED = /^NoNewPrivs:\t1\nSeccomp:\t2$/m
 const skip = canUseNamegate() ?? (await canUseMachine()) ?? false
 
-describe('deploy/systemd on its own machine', { skip, timeout: 180_000 }, () => {
+describe('deploy/systemd on its own machine', { skip, timeout: 280_000 }, () => {
   let site: SystemdSite
   let machine: SystemdMachine
   let load: SteadyLoad

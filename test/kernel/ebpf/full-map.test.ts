@@ -24,7 +24,7 @@ spec:
   egress: [{ toFQDNs: [{ matchPattern: '*.fresh.test' }] }]
 `
 
-describe('a daemon whose map of addresses is full', { skip, timeout: 120_000 }, () => {
+describe('a daemon whose map of addresses is full', { skip, timeout: 280_000 }, () => {
   let lab: PodLab
   let namegate: Namegate
   before(async () => {

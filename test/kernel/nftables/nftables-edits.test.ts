@@ -18,7 +18,7 @@ const EDITS = Number(process.env['NAMEGATE_EDITS'] ?? 1000)
 const RATE = 10_000
 const [ADDRESS, ALLOWED, CLOSED] = ['198.18.40.1', 7001, 7009]
 
-describe('edits of the ports of an identity', { skip, timeout: 120_000 }, () => {
+describe('edits of the ports of an identity', { skip, timeout: 280_000 }, () => {
   let lab: PodLab
   let editor: LabProcess
   before(async () => {

@@ -35,7 +35,7 @@ function held(): number {
   return readdirSync('/proc/self/fd').length
 }
 
-describe('NftablesDatapath with many addresses', { skip, timeout: 60_000 }, () => {
+describe('NftablesDatapath with many addresses', { skip, timeout: 280_000 }, () => {
   let datapath: NftablesDatapath
   before(async () => {
     const posix = loadPosix()

@@ -45,7 +45,7 @@ const EDITED = { name: 'pay.c.test', address: '198.18.61.2' }
 const ALL = [...ATTACKS, INSIDE, NEW, EDITED]
 
 for (const kind of ['ebpf', 'nftables'] as const) {
-  describe(`an attacker out of identities, ${kind}`, { skip, timeout: 120_000 }, () => {
+  describe(`an attacker out of identities, ${kind}`, { skip, timeout: 280_000 }, () => {
     let lab: PodLab
     let namegate: Namegate
     before(async () => {

@@ -60,7 +60,7 @@ export class LabProcess {
   }
 
   /** Polls until `check` returns a value. Throws with the output if the process ends or time runs out. */
-  async until<T>(check: () => T | undefined, what: string, limitMs = 30_000): Promise<T> {
+  async until<T>(check: () => T | undefined, what: string, limitMs = 60_000): Promise<T> {
     const deadline = performance.now() + limitMs
     for (;;) {
       const found = check()
@@ -110,7 +110,7 @@ export async function run(
   options: SpawnOptions & { readonly limitMs?: number } = {},
 ): Promise<Output> {
   const child = new LabProcess(command, args, options)
-  const output = await child.ended(options.limitMs ?? 15_000)
+  const output = await child.ended(options.limitMs ?? 60_000)
   if (output !== undefined) return output
   child.kill('SIGKILL')
   await child.ended(2000)
