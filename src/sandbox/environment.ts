@@ -1,6 +1,8 @@
 // `clearedEnv` makes the environment of `exec --env-clear`: the variables that every program expects, and those that `--keep` names. All other
 // variables, which can hold secrets, stay outside.
 
+import { matchesPattern } from '../core/name-pattern.ts'
+
 /** Variables that a command gets without `--keep`. */
 export const BASIC_VARIABLES: readonly string[] = [
   'COLORTERM',
@@ -32,10 +34,6 @@ export function clearedEnv(
 ): Readonly<Record<string, string>> {
   const wanted = [...BASIC_VARIABLES, ...keep]
   return Object.fromEntries(
-    Object.entries(env).filter(([name]) =>
-      wanted.some((each) =>
-        each.endsWith('*') ? name.startsWith(each.slice(0, -1)) : name === each,
-      ),
-    ),
+    Object.entries(env).filter(([name]) => wanted.some((each) => matchesPattern(each, name))),
   )
 }

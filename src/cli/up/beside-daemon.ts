@@ -2,6 +2,7 @@
 // workloads, so the error names the other daemon, its file of endpoints, and the line to add there. The function has no side effects.
 
 import { UnavailableError } from '../../core/errors.ts'
+import { matchesPattern } from '../../core/name-pattern.ts'
 import type { EndpointRecord } from '../../endpoints/file.ts'
 import { shellWord } from '../shell-word.ts'
 import { endpointLine } from './files.ts'
@@ -75,12 +76,7 @@ function missingListener(
 
 /** True if a listener with these interfaces receives the queries that arrive at `name`. Without interfaces, those of all endpoints. */
 function covers(interfaces: readonly string[], name = ''): boolean {
-  return (
-    interfaces.length === 0 ||
-    interfaces.some((each) =>
-      each.endsWith('*') ? name.startsWith(each.slice(0, -1)) : each === name,
-    )
-  )
+  return interfaces.length === 0 || interfaces.some((each) => matchesPattern(each, name))
 }
 
 /** The command that adds the endpoints, or where to write them. */

@@ -8,7 +8,6 @@ import { createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { generation } from '../../../src/core/ids.ts'
-import { matchesPattern } from '../../../src/datapath/ebpf/hooks/fences.ts'
 import { ACK, arp, discovery, ethernet, frame, SYN, tcp, udp } from '../../support/packets.ts'
 import {
   batch,
@@ -58,22 +57,6 @@ async function until(check: () => boolean, what: string): Promise<number> {
   }
   return performance.now() - began
 }
-
-test('matchesPattern takes a name, or its beginning and a final star', () => {
-  const rows: readonly (readonly [string, string, boolean])[] = [
-    ['lxc*', 'lxc1', true],
-    ['lxc*', 'lxc', true],
-    ['lxc*', 'alxc1', false],
-    ['lxc1', 'lxc1', true],
-    ['lxc1', 'lxc12', false],
-    ['*', 'eth0', true],
-    ['', 'eth0', false],
-    ['l*c1', 'lxc1', false],
-  ]
-  for (const [pattern, name, expected] of rows) {
-    assert.equal(matchesPattern(pattern, name), expected, `${pattern} ${name}`)
-  }
-})
 
 describe('ebpf fences', { skip }, () => {
   test('fence attaches the programs to interfaces that match and have no endpoint, and removes them again', () =>

@@ -8,6 +8,7 @@
 // share their neighbours. A fence outlives the process, like every entry.
 
 import { endpointId, generation } from '../../../core/ids.ts'
+import { matchesPattern } from '../../../core/name-pattern.ts'
 import type { Posix } from '../../../native/native.ts'
 import { detach, markAttached, writeEntry } from './attach.ts'
 import { isWithoutLinkHeader, LOOPBACK } from '../../hooks/find-hook.ts'
@@ -179,9 +180,4 @@ export class Fences {
     detach(tc, links, key)
     endpoints.delete(encodeHookKey(key))
   }
-}
-
-/** True if the name matches a pattern. A pattern is a name, or the beginning of a name and a final `*`. */
-export function matchesPattern(pattern: string, name: string): boolean {
-  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
 }

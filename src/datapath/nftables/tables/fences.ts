@@ -1,6 +1,7 @@
 // This file makes the elements for interfaces that may do DNS only until they belong to an endpoint. It fences by name, so an
 // interface is closed from the first packet after it appears. Patterns and single names become ranges of names that exclude `lo`.
 
+import { matchesPattern } from '../../../core/name-pattern.ts'
 import type { Element } from './mirror.ts'
 
 const WIDTH = 16
@@ -31,8 +32,7 @@ export function nameRanges(patterns: Iterable<string>): readonly Element[] {
 }
 
 export function matches(pattern: string, name: string): boolean {
-  if (name === 'lo') return false
-  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+  return name !== 'lo' && matchesPattern(pattern, name)
 }
 
 function rangeOf(pattern: string): Range {
