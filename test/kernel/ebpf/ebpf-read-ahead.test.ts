@@ -1,18 +1,27 @@
 // A thread reads the kernel's prefixes before the datapath starts. It reads the same as a dump.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, renameSync } from 'node:fs'
+import { linkSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { identity } from '../../../src/core/ids.ts'
 import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
-import { pinDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
+import { layoutDirectory, pinDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
 import { ReadAhead } from '../../../src/datapath/ebpf/maps/dump.ts'
+import { LAYOUT_VERSION } from '../../../src/datapath/ebpf/maps/layout.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { batch, commit, LEARNED, WORLD_4 } from '../../contract/bench.ts'
 import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
 
 const skip = ebpfMaker.unavailable ?? false
+const BOUNDS = {
+  isInUse: () => false,
+  connectionsPerEndpoint: 9,
+  connections: 4096,
+  endpointsMax: 16,
+  tcpIdleMs: 1000,
+  udpIdleMs: 1000,
+}
 
 function withBench(run: (bench: EbpfBench) => void): void {
   const bench = makeEbpfBench()
@@ -85,24 +94,35 @@ describe('read ahead', { skip }, () => {
       ])
       assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
       bench.datapath.stop({ leaveEnforcing: true })
-      const bounds = {
-        isInUse: () => false,
-        connectionsPerEndpoint: 9,
-        connections: 4096,
-        endpointsMax: 16,
-        tcpIdleMs: 1000,
-        udpIdleMs: 1000,
-      }
       for (const [addon, reason] of [
         [bpf, 'read ahead'],
         [{ ...bpf, gather: () => -12 }, 'no thread can start'],
       ] as const) {
-        const next = new EbpfDatapath({ bpf: addon, posix, pinPath, ...bounds })
+        const next = new EbpfDatapath({ bpf: addon, posix, pinPath, ...BOUNDS })
         next.readAhead()
         const found = entriesOf(next.start().prefixes)
         next.stop({ leaveEnforcing: true })
         assert.deepEqual(found, entriesOf(rows)?.toSorted(), reason)
       }
+      bench.restart()
+    }))
+
+  test('EbpfDatapath starts without the prefixes that were read ahead if an older layout ran since', () =>
+    withBench((bench) => {
+      const { bpf, posix, pinPath } = bench
+      const rows = batch([['198.18.0.1/32', LEARNED, WORLD_4]])
+      assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
+      bench.datapath.stop({ leaveEnforcing: true })
+      // A map that only the older layout has, so that the maps of this layout count as stale.
+      mkdirSync(layoutDirectory(pinPath, LAYOUT_VERSION - 1))
+      const own = join(pinDirectory(pinPath), 'ng_events')
+      linkSync(own, join(layoutDirectory(pinPath, LAYOUT_VERSION - 1), 'ng_gone'))
+      const next = new EbpfDatapath({ bpf, posix, pinPath, ...BOUNDS })
+      next.readAhead()
+      const found = entriesOf(next.start().prefixes)
+      assert.deepEqual(found, entriesOf(next.dump().prefixes))
+      assert.deepEqual(found, [])
+      next.stop({ leaveEnforcing: true })
       bench.restart()
     }))
 })
