@@ -2,6 +2,7 @@
 // thread. A pass over the trie of prefixes continues from the last key that it read. If that key is gone, the kernel starts again
 // from the first key, and the pass starts again too. After three such passes, the next pass reads without pauses.
 
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../entries.ts'
 import { PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE, PrefixBatch } from '../../prefix-batch.ts'
@@ -141,7 +142,10 @@ export class ReadAhead {
     return undefined
   }
 
-  /** Waits for the threads and returns their entries. Call it exactly once. Returns undefined if a map could not be read. */
+  /**
+   * Waits for the threads and returns their entries. Call it exactly once. Returns undefined if a map could not be read, or if
+   * its pin is now another map: an older layout ran since, and this layout begins with an empty map (layouts.ts).
+   */
   take(): PrefixParts | undefined {
     const [hosts, trie] = [this.#hosts.take(), this.#trie.take()]
     return hosts === undefined || trie === undefined ? undefined : { hosts, trie }
@@ -150,21 +154,27 @@ export class ReadAhead {
 
 class ReadingMap {
   readonly #bpf: Bpf
+  readonly #pin: string
+  /** The inode of the pin. A map that is pinned again has another one. */
+  readonly #inode: number | undefined
   readonly #fd: number
   readonly #reading: object | number
 
-  private constructor(bpf: Bpf, fd: number) {
+  private constructor(bpf: Bpf, pin: string, fd: number) {
     this.#bpf = bpf
+    this.#pin = pin
+    this.#inode = inodeOf(pin)
     this.#fd = fd
     this.#reading = bpf.gather(fd, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE)
   }
 
   static begin(bpf: Bpf, pinPath: string, name: MapName): ReadingMap | undefined {
-    const fd = bpf.openPin(join(pinDirectory(pinPath), name))
+    const pin = join(pinDirectory(pinPath), name)
+    const fd = bpf.openPin(pin)
     if (fd < 0) return undefined
     const [keySize, valueSize] = shapeOf(bpf, fd)
     if (keySize === PREFIX_KEY_SIZE && valueSize === PREFIX_VALUE_SIZE)
-      return new ReadingMap(bpf, fd)
+      return new ReadingMap(bpf, pin, fd)
     bpf.close(fd)
     return undefined
   }
@@ -173,8 +183,14 @@ class ReadingMap {
     const read =
       typeof this.#reading === 'number' ? this.#reading : this.#bpf.gathered(this.#reading)
     this.#bpf.close(this.#fd)
-    return typeof read === 'number' ? undefined : PrefixBatch.of(...read)
+    const isSame = this.#inode !== undefined && inodeOf(this.#pin) === this.#inode
+    return typeof read === 'number' || !isSame ? undefined : PrefixBatch.of(...read)
   }
+}
+
+/** Undefined if the file does not exist. */
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
 function shapeOf(bpf: Bpf, fd: number): Uint32Array {
