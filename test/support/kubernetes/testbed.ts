@@ -3,11 +3,11 @@
 
 import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { messageOf } from '../../../src/core/errors.ts'
+import { isTcpFree } from '../nodes/free-port.ts'
 import { accessOf, type Cluster } from './cluster.ts'
 import { write } from './write.ts'
 
@@ -160,18 +160,8 @@ async function setDefinition(origin: string, resource: string, isThere: boolean)
 /** A port below those of clients, where the ports that the testbed uses are free. */
 async function freePorts(): Promise<number> {
   for (let port = 20_000 + (process.pid % 900) * 10; port < 32_000; port += 10) {
-    const used = [0, 2, 5, 6].map((each) => isFree(port + each))
+    const used = [0, 2, 5, 6].map((each) => isTcpFree(port + each))
     if ((await Promise.all(used)).every(Boolean)) return port
   }
   throw new Error('no free ports for the testbed')
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  const isListening = await new Promise<boolean>((done) => {
-    server.once('error', () => done(false))
-    server.listen(port, '127.0.0.1', () => done(true))
-  })
-  if (isListening) await new Promise((done) => server.close(done))
-  return isListening
 }

@@ -1,4 +1,4 @@
-/** Ports for programs that are configured with one before they start. */
+// Finds ports for programs that are configured with one before they start.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ const LAST = 32_767
 // Test processes that run beside each other start at different places.
 let next = FIRST + ((process.pid * 37) % (LAST - FIRST))
 
-/** A port whose UDP and TCP sockets are free now on every address. One process receives each port once. */
+/** A port whose UDP and TCP sockets are free now on every IPv4 address. One process receives each port once. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries <= LAST - FIRST; tries++) {
     const port = next
@@ -22,7 +22,8 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port from ${FIRST} to ${LAST}`)
 }
 
-async function isTcpFree(port: number): Promise<boolean> {
+/** True if a TCP socket can listen on the port now, on every IPv4 address. */
+export async function isTcpFree(port: number): Promise<boolean> {
   const server = createServer()
   try {
     await once(server.listen(port, '0.0.0.0'), 'listening')
