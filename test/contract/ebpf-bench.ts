@@ -12,6 +12,16 @@ import { nativeFile } from '../../src/native/native-files.ts'
 import { loadBpf, loadPosix, type Bpf, type Posix } from '../../src/native/native.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'
 
+/** Bounds of a datapath that a test makes itself, with few connections. */
+export const SMALL_BOUNDS = {
+  isInUse: () => false,
+  connectionsPerEndpoint: 9,
+  connections: 4096,
+  endpointsMax: 16,
+  tcpIdleMs: 1000,
+  udpIdleMs: 1000,
+}
+
 const INTERFACES = 5
 
 export interface EbpfBench extends Bench {

@@ -32,7 +32,12 @@ import {
   WORLD_4,
   type Sizes,
 } from '../../contract/bench.ts'
-import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
+import {
+  type EbpfBench,
+  ebpfMaker,
+  makeEbpfBench,
+  SMALL_BOUNDS,
+} from '../../contract/ebpf-bench.ts'
 
 const skip = ebpfMaker.unavailable ?? false
 
@@ -62,14 +67,6 @@ function timed(run: () => void): number {
 }
 
 const STRAY = '192.0.2.77'
-const BOUNDS = {
-  isInUse: () => false,
-  connectionsPerEndpoint: 9,
-  connections: 4096,
-  endpointsMax: 16,
-  tcpIdleMs: 1000,
-  udpIdleMs: 1000,
-}
 
 describe('ebpf pins', { skip }, () => {
   test('setPinnedMode opens and closes without a daemon, in less than 100 ms', () =>
@@ -148,7 +145,7 @@ describe('ebpf pins', { skip }, () => {
         }
         bench.datapath.stop({ leaveEnforcing: true })
         const { bpf, posix, pinPath } = bench
-        const options = { bpf, posix, pinPath, ...BOUNDS }
+        const options = { bpf, posix, pinPath, ...SMALL_BOUNDS }
         const larger = new EbpfDatapath({ ...options, sizes: { ng_hosts: 1000 } })
         larger.start()
         const failures = commit(larger, { prefixUpserts: rows })
@@ -196,7 +193,7 @@ describe('ebpf pins', { skip }, () => {
       mkdirSync(pinDirectory(other), { recursive: true })
       const args = ['type', 'hash', 'key', '8', 'value', '8', 'entries', '1', 'name', 'ng_policy']
       execFileSync('bpftool', ['map', 'create', join(pinDirectory(other), 'ng_policy'), ...args])
-      const options = { bpf, posix, pinPath: other, ...BOUNDS }
+      const options = { bpf, posix, pinPath: other, ...SMALL_BOUNDS }
       assert.throws(
         () => new EbpfDatapath(options).start(),
         unavailable(/ng_policy has another shape: run namegate datapath detach/),
@@ -207,7 +204,7 @@ describe('ebpf pins', { skip }, () => {
   test('start outside of a bpffs says where a bpffs is', () =>
     withBench(({ bpf, posix }) => {
       const folder = mkdtempSync(join(tmpdir(), 'namegate-no-bpffs-'))
-      const options = { bpf, posix, pinPath: folder, ...BOUNDS }
+      const options = { bpf, posix, pinPath: folder, ...SMALL_BOUNDS }
       assert.throws(
         () => new EbpfDatapath(options).start(),
         unavailable(/no bpffs is mounted there: give a datapath\.ebpf\.pin-path below/),

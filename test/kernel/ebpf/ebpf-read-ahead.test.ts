@@ -11,17 +11,14 @@ import { ReadAhead } from '../../../src/datapath/ebpf/maps/dump.ts'
 import { LAYOUT_VERSION } from '../../../src/datapath/ebpf/maps/layout.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { batch, commit, LEARNED, WORLD_4 } from '../../contract/bench.ts'
-import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
+import {
+  type EbpfBench,
+  ebpfMaker,
+  makeEbpfBench,
+  SMALL_BOUNDS,
+} from '../../contract/ebpf-bench.ts'
 
 const skip = ebpfMaker.unavailable ?? false
-const BOUNDS = {
-  isInUse: () => false,
-  connectionsPerEndpoint: 9,
-  connections: 4096,
-  endpointsMax: 16,
-  tcpIdleMs: 1000,
-  udpIdleMs: 1000,
-}
 
 function withBench(run: (bench: EbpfBench) => void): void {
   const bench = makeEbpfBench()
@@ -98,7 +95,7 @@ describe('read ahead', { skip }, () => {
         [bpf, 'read ahead'],
         [{ ...bpf, gather: () => -12 }, 'no thread can start'],
       ] as const) {
-        const next = new EbpfDatapath({ bpf: addon, posix, pinPath, ...BOUNDS })
+        const next = new EbpfDatapath({ bpf: addon, posix, pinPath, ...SMALL_BOUNDS })
         next.readAhead()
         const found = entriesOf(next.start().prefixes)
         next.stop({ leaveEnforcing: true })
@@ -117,7 +114,7 @@ describe('read ahead', { skip }, () => {
       mkdirSync(layoutDirectory(pinPath, LAYOUT_VERSION - 1))
       const own = join(pinDirectory(pinPath), 'ng_events')
       linkSync(own, join(layoutDirectory(pinPath, LAYOUT_VERSION - 1), 'ng_gone'))
-      const next = new EbpfDatapath({ bpf, posix, pinPath, ...BOUNDS })
+      const next = new EbpfDatapath({ bpf, posix, pinPath, ...SMALL_BOUNDS })
       next.readAhead()
       const found = entriesOf(next.start().prefixes)
       assert.deepEqual(found, entriesOf(next.dump().prefixes))
