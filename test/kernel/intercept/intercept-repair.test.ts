@@ -73,7 +73,7 @@ class Watched {
   }
 }
 
-describe('interception of which another program removes a part', { skip }, () => {
+describe('interception of which another program removes a part', { skip, timeout: 280_000 }, () => {
   let lab: PodLab
   before(async () => {
     lab = podLab({ pods: 2 })

@@ -183,8 +183,8 @@ class ReadingMap {
     const read =
       typeof this.#reading === 'number' ? this.#reading : this.#bpf.gathered(this.#reading)
     this.#bpf.close(this.#fd)
-    const isSame = this.#inode !== undefined && inodeOf(this.#pin) === this.#inode
-    return typeof read === 'number' || !isSame ? undefined : PrefixBatch.of(...read)
+    if (typeof read === 'number' || inodeOf(this.#pin) !== this.#inode) return undefined
+    return PrefixBatch.of(...read)
   }
 }
 
