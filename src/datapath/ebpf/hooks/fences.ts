@@ -79,10 +79,12 @@ export class Fences {
   /** Sets the patterns. An interface that no pattern matches any longer loses its fence. */
   set(patterns: readonly string[]): void {
     const { gate } = this.#options
-    for (const pattern of patterns) gate.add(pattern)
-    for (const pattern of this.#patterns) gate.remove(pattern)
+    const before = this.#patterns
     this.#patterns = patterns
+    for (const pattern of before) if (!patterns.includes(pattern)) gate.remove(pattern)
     this.#lookAtAll()
+    // An interface that is there gets its fence first, because the gate would drop its queries until then.
+    for (const pattern of patterns) if (!before.includes(pattern)) gate.add(pattern)
   }
 
   /**

@@ -1,7 +1,8 @@
 // Gate attaches the gate program before routing (gate.bpf.c) and writes the names that the gate closes. The gate is an addition.
 // Kernels before 6.4 lack it. Such a kernel closes an interface only when its programs are attached, about a millisecond after it
-// appears, and the adapter reports this. A name is written before an interface of that name can appear. Names outlive the
-// process, so an interface that appears without a daemon is closed too.
+// appears, and the adapter reports this. An interface that is there gets its programs before its name is written, so it
+// loses no packet. Every later interface of that name is closed until it has programs. Names outlive the process, so an interface
+// that appears without a daemon is closed too.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

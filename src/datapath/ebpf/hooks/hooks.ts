@@ -82,15 +82,17 @@ export class Hooks implements HookActs {
   }
 
   /**
-   * Writes and attaches an endpoint. Returns undefined on success, or the name of the errno. From this call on, the gate closes
-   * an interface of the endpoint's name for as long as that interface has no entry.
+   * Writes and attaches an endpoint. Returns undefined on success, or the name of the errno. After this call, the gate closes an
+   * interface of the endpoint's name for as long as that interface has no entry. An interface that is there gets its programs
+   * first, because the gate would drop its packets until then.
    */
   upsert(entry: EndpointEntry): string | undefined {
     if (entry.hook.kind === 'cgroup') this.#options.cgroup.prepare()
     const before = this.#endpoints.get(entry.id)?.entry?.hook
+    const failure = this.#endpoints.upsert(entry)
     this.#closeName(entry.hook)
     this.#openName(before)
-    return this.#endpoints.upsert(entry)
+    return failure
   }
 
   /** Writes an endpoint again, whatever this process knows about it. `held` are its sources in the kernel. */
