@@ -1,5 +1,6 @@
 // The name that tests of interception ask, the answers of namegate's upstream and of another resolver, and dig from a host of a lab.
 
+import assert from 'node:assert/strict'
 import type { Host } from './lab.ts'
 
 export const NAME = 'www.shop.test'
@@ -12,6 +13,9 @@ export const OTHER_ZONES = { names: { [NAME]: [OTHER_DATA] } }
 export const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
 /** Options of dig. */
 export const TRANSPORTS = ['+notcp', '+tcp'] as const
+
+/** How long dig waits if an answer must come. A busy machine can take seconds. */
+const PATIENCE = '+time=10'
 
 /** The answer's data. Without data its status, and without an answer `no answer`. */
 export async function dig(host: Host, server: string, ...more: readonly string[]): Promise<string> {
@@ -31,4 +35,17 @@ export async function askAll(
   return await Promise.all(
     asked.map(async ([server, each]) => await dig(host, server, each, ...more)),
   )
+}
+
+/** Asserts that every server answers with `data`, over UDP and TCP. */
+export async function assertAnswers(
+  host: Host,
+  servers: readonly string[],
+  data: string,
+  ...more: readonly string[]
+): Promise<void> {
+  const answers = await askAll(host, servers, PATIENCE, ...more)
+  const asked = servers.flatMap((server) => TRANSPORTS.map((each) => `${server} ${each}`))
+  const wrong = asked.flatMap((each, i) => (answers[i] === data ? [] : [`${each}: ${answers[i]}`]))
+  assert.deepEqual(wrong, [], `all of ${asked.length} answer with ${data}`)
 }
