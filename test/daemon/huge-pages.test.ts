@@ -9,7 +9,11 @@ import { loadPosix } from '../../src/native/native.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const AREA_ROWS = (2 << 20) / Int32Array.BYTES_PER_ELEMENT
-const AREAS = 8
+/**
+ * Together more than 32 MiB, which malloc(3) always takes fresh from the kernel. Below, it can return memory that another test of this
+ * process has touched.
+ */
+const AREAS = 20
 const skip = whyNot()
 
 function whyNot(): string | false {
