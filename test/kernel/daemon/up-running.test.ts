@@ -5,39 +5,38 @@ import { after, before, describe, it } from 'node:test'
 import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { DNS_4 } from '../../support/labs/lab-pod.ts'
 import { UpLab } from '../../support/labs/up-lab.ts'
-import { canUseSteadyDns, resultOf, SteadyDns } from '../../support/peers/steady-dns.ts'
+import { canUseSteadyDns } from '../../support/peers/steady-dns.ts'
+import { SteadyLoad } from '../../support/peers/steady-load.ts'
 
-const LIMIT_MS = 90_000
-/** Queries a second. A start leaves packets of two milliseconds to chance if its steps are in the wrong order. */
+/** Queries a second. If the steps of a start are in the wrong order, packets of two milliseconds are lost. */
 const RATE = 1000
-const NAMES = { 'an allowed name': 'allowed', 'a refused name': 'refused' } as const
+/** The load asks for names such as n1.u0.test. */
+const ALLOWED = { 'allowed names': '*.u*.test', 'refused names': 'other.test' } as const
 
 describe(
   'a workload that asks while namegate up starts',
   { skip: canUseNamegate() ?? canUseSteadyDns() ?? false },
   () => {
     let lab: UpLab
-    let dns: SteadyDns
+    let load: SteadyLoad
 
     before(async () => {
       lab = new UpLab(1)
-      dns = new SteadyDns()
-      await dns.serve(lab.hosts.internet, DNS_4)
+      load = new SteadyLoad()
+      await load.serve(lab.hosts.internet, DNS_4)
     })
     after(async () => await lab.close())
 
-    for (const [title, name] of Object.entries(NAMES)) {
+    for (const [title, allowed] of Object.entries(ALLOWED)) {
       it(`loses no query for ${title}`, async () => {
         const { host } = lab.pod(0)
-        const asking = dns.start(host, DNS_4, name, RATE)
-        const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', '*.allowed.test')
+        load.begin({ host, server: DNS_4, udpRate: RATE, tcpRate: 0, keepsConnections: false })
+        const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', allowed)
         await run.protects()
-        asking.kill('SIGTERM')
-        const asked = await asking.ended(LIMIT_MS)
+        const [{ sent, answered, refused }] = await load.stop()
         const ended = await run.end()
-        assert.ok(asked, 'the load ended')
-        const { sent, lost } = resultOf(asked)
-        assert.deepEqual({ isAsking: sent > 0, lost }, { isAsking: true, lost: 0 })
+        assert.ok(sent > 0)
+        assert.equal(sent - answered - refused, 0, `lost of ${sent}`)
         assert.doesNotMatch(ended?.stdout ?? '', /reached no listener/)
       })
     }

@@ -31,9 +31,8 @@ export async function askAll(
   servers: readonly string[],
   ...more: readonly string[]
 ): Promise<readonly string[]> {
-  const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
   return await Promise.all(
-    asked.map(async ([server, each]) => await dig(host, server, each, ...more)),
+    questionsTo(servers).map(async ([server, each]) => await dig(host, server, each, ...more)),
   )
 }
 
@@ -45,7 +44,14 @@ export async function assertAnswers(
   ...more: readonly string[]
 ): Promise<void> {
   const answers = await askAll(host, servers, PATIENCE, ...more)
-  const asked = servers.flatMap((server) => TRANSPORTS.map((each) => `${server} ${each}`))
-  const wrong = asked.flatMap((each, i) => (answers[i] === data ? [] : [`${each}: ${answers[i]}`]))
-  assert.deepEqual(wrong, [], `all of ${asked.length} answer with ${data}`)
+  const found = questionsTo(servers).map((asked, i) => `${asked.join(' ')}: ${answers[i]}`)
+  assert.deepEqual(
+    found.filter((each) => !each.endsWith(`: ${data}`)),
+    [],
+    `not all are ${data}`,
+  )
+}
+
+function questionsTo(servers: readonly string[]): readonly (readonly [string, string])[] {
+  return servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
 }

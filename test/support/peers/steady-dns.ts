@@ -4,10 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { compiled } from './compiled.ts'
 import type { Host } from '../labs/lab.ts'
-import type { LabProcess, Output } from '../labs/lab-process.ts'
-
-/** The longest time that a load asks, if no signal ends it. */
-const MOST_SECONDS = 90
+import type { LabProcess } from '../labs/lab-process.ts'
 
 /** The results of the queries of all clients; times in milliseconds. */
 export interface LoadResult {
@@ -57,14 +54,6 @@ export class SteadyDns {
     return server
   }
 
-  /**
-   * Starts to ask `rate` queries a second for names below NAME.test. Each query is asked once. SIGTERM ends it, and then it waits up to 7 s
-   * for answers. `resultOf` reads its output.
-   */
-  start(host: Host, server: string, name: string, rate: number): LabProcess {
-    return host.start(this.#program, ['load', server, '53', `${rate}`, `${MOST_SECONDS}`, name])
-  }
-
   /** Asks `rate` queries a second in all, in equal shares by all clients, each to its server. A query without an answer after `retryMs` is
    *  asked again. */
   async load(
@@ -84,11 +73,6 @@ export class SteadyDns {
     )
     return unite(outputs.map(({ stdout, stderr }) => readResult(stdout, stderr)))
   }
-}
-
-/** The result of a load that `start` started. */
-export function resultOf({ stdout, stderr }: Output): LoadResult {
-  return unite([readResult(stdout, stderr)])
 }
 
 const FIELDS = 'sent noerror servfail other slow lastSlowMs p50 p99 max'.split(' ')
