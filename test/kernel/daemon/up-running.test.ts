@@ -1,4 +1,5 @@
-// A workload that already runs and asks while `namegate up` starts. It asks often, so that a moment without interception loses a query.
+// A workload that already runs and asks while `namegate up` starts and ends. It asks often, so that a moment in which its queries reach
+// neither namegate nor the server loses a query.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -8,13 +9,13 @@ import { UpLab } from '../../support/labs/up-lab.ts'
 import { canUseSteadyDns } from '../../support/peers/steady-dns.ts'
 import { SteadyLoad } from '../../support/peers/steady-load.ts'
 
-/** Queries a second. If the steps of a start are in the wrong order, packets of two milliseconds are lost. */
+/** Queries a second. If the steps of a start or an end are in the wrong order, packets of a few milliseconds are lost. */
 const RATE = 1000
 /** The load asks for names such as n1.u0.test. */
 const ALLOWED = { 'allowed names': '*.u*.test', 'refused names': 'other.test' } as const
 
 describe(
-  'a workload that asks while namegate up starts',
+  'a workload that asks while namegate up starts and ends',
   { skip: canUseNamegate() ?? canUseSteadyDns() ?? false },
   () => {
     let lab: UpLab
@@ -33,8 +34,8 @@ describe(
         load.begin({ host, server: DNS_4, udpRate: RATE, tcpRate: 0, keepsConnections: false })
         const run = lab.up(DNS_4, '--netns', host.namespace, '--allow', allowed)
         await run.protects()
-        const [{ sent, answered, refused }] = await load.stop()
         const ended = await run.end()
+        const [{ sent, answered, refused }] = await load.stop()
         assert.ok(sent > 0)
         assert.equal(sent - answered - refused, 0, `lost of ${sent}`)
         assert.doesNotMatch(ended?.stdout ?? '', /reached no listener/)
