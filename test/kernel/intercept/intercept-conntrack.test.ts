@@ -124,6 +124,8 @@ test('Conntrack finds, lists and deletes flows of the kernel', { skip }, async (
     const query = await redirected(4, '127.0.0.9')
     query.close()
     assert.equal(count(), 1, 'a redirected flow')
+    assert.deepEqual(await rules.up(plan, at()), [])
+    assert.equal(count(), 1, 'its answer can be outstanding')
     assert.deepEqual(await rules.down(), { removed: true, notes: [] })
     assert.equal(count(), 0)
   })

@@ -62,6 +62,30 @@ describe('Rules in their own network namespace', { skip: canUseLab() ?? false },
     assert.equal(await about(rules), undefined)
   })
 
+  test('the kernel forgets connections before their packets are dropped, and before their translation ends', async () => {
+    const chains: (readonly string[])[] = []
+    const forgetFlows = (): number => {
+      const rules = outputIn(node, 'nft', 'list', 'ruleset')
+      const of = (chain: string, rule: string) =>
+        new RegExp(`chain ${chain} {(?:(?!\\n\\t})[^])*${rule}`)
+      const found = {
+        redirects: of('turn', 'redirect to'),
+        drops: of('guard', ' drop'),
+        translates: /hook output priority -110/,
+      }
+      chains.push(Object.entries(found).flatMap(([name, text]) => (text.test(rules) ? [name] : [])))
+      return 0
+    }
+    const rules = new Rules({ run: toolsIn(node), flags: mkFlags().flags, forgetFlows })
+    const all = ['redirects', 'drops', 'translates']
+    await rules.up(REDIRECT, at())
+    assert.deepEqual(chains.splice(0), [['redirects', 'translates'], all])
+    await rules.up(REDIRECT, at())
+    assert.deepEqual(chains.splice(0), [all], 'DNS is never open between two plans')
+    await rules.down()
+    assert.deepEqual(chains, [['translates']])
+  })
+
   test('up again changes nothing, and another plan replaces the first', async () => {
     const before = snapshot(node)
     const rules = mkRules()
