@@ -20,7 +20,7 @@ import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from '../int
 import { Rules, type InterceptFlags } from '../intercept/rules.ts'
 import type { EndpointPlaces } from '../intercept/targets.ts'
 import { runTool } from '../intercept/tools.ts'
-import { openConntrack } from '../native/netfilter/conntrack.ts'
+import { openConntrack, type Flow } from '../native/netfilter/conntrack.ts'
 import { loadBpf, loadPosix } from '../native/native.ts'
 import { readEndpointFiles } from '../sources/files/endpoint-files.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -108,11 +108,11 @@ export function configuredPlaces(files: readonly PlacedPath[]): EndpointPlaces {
   return placesOf(readEndpointFiles(files))
 }
 
-function forgetFlows(): number {
+function forgetFlows(isKept: (flow: Flow) => boolean): number {
   const opened = openConntrack()
   if (opened.kind === 'absent') return opened.errno
   try {
-    return opened.table.flushPort(DNS_PORT, [UDP, TCP], [4, 6])
+    return opened.table.flushPort(DNS_PORT, [UDP, TCP], [4, 6], isKept)
   } finally {
     opened.table.close()
   }

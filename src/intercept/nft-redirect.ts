@@ -1,6 +1,7 @@
 // This file renders the rules of REDIRECT for nft-script.ts. REDIRECT needs connection tracking. It runs before the usual nat (-100), so it decides first about a connection. The chain
 // `guard` after it drops packets to port 53 that were neither redirected nor sent by namegate. It is needed because a packet that
-// the kernel takes for an answer of another connection never enters a nat chain.
+// the kernel takes for an answer of another connection never enters a nat chain. At the first start the connections from before are such
+// packets, so `guard` comes when the kernel has forgotten them (rules.ts).
 //
 // With `processes: cgroups`, REDIRECT takes only the queries of sockets of these cgroups. The chain `zone` gives their connections a zone of
 // conntrack(8) of their own. Otherwise a query of another program from a port that such a process used would be taken for its connection,
@@ -27,11 +28,17 @@ const ZONE = 20_039
 const CLOSING_MAX = 4096
 const ADDRESS_TYPE = { 4: 'ipv4_addr', 6: 'ipv6_addr' } as const
 
-/** `cgroups`: the cgroups whose queries are redirected, if the plan says so. */
+export interface RedirectOptions {
+  /** The cgroups whose queries are redirected, if the plan says so. */
+  readonly cgroups: readonly CgroupLevel[]
+  /** If false, DNS that is not redirected passes. */
+  readonly withGuard?: boolean | undefined
+}
+
 export function redirectLines(
   plan: InterceptPlan,
   part: RedirectPart,
-  cgroups: readonly CgroupLevel[],
+  { cgroups, withGuard = true }: RedirectOptions,
 ): readonly string[] {
   const own = ownRules(plan, part)
   const redirected = targetsOf(part).map(
@@ -51,15 +58,24 @@ export function redirectLines(
       ...(part.ofCgroups ? inCgroups.map((match) => `${match} goto redirected`) : redirected),
     ]),
     ...(part.ofCgroups ? chain('redirected', undefined, redirected) : []),
-    ...chain('guard', 'filter hook output priority 50', [
-      ...NOT_DNS,
-      ...replyRules(plan, part),
-      ...own.map((rule) => `${rule} accept`),
-      // The last packets of namegate's own TCP connections have no user.
-      ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
-      ...whose.map((match) => `${match}counter name "guarded" drop`),
-    ]),
+    ...(withGuard ? guardLines(plan, part, whose) : []),
   ]
+}
+
+/** `whose`: matches of the queries that are redirected. */
+function guardLines(
+  plan: InterceptPlan,
+  part: RedirectPart,
+  whose: readonly string[],
+): readonly string[] {
+  return chain('guard', 'filter hook output priority 50', [
+    ...NOT_DNS,
+    ...replyRules(plan, part),
+    ...ownRules(plan, part).map((rule) => `${rule} accept`),
+    // The last packets of namegate's own TCP connections have no user.
+    ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
+    ...whose.map((match) => `${match}counter name "guarded" drop`),
+  ])
 }
 
 /** Puts queries of cgroups and the answers of the listeners into ZONE. */

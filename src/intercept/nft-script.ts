@@ -13,7 +13,7 @@
 // nft-redirect.ts has the rules of REDIRECT.
 
 import type { CgroupLevel } from './cgroups.ts'
-import { cgroupSetName, redirectLines } from './nft-redirect.ts'
+import { cgroupSetName, redirectLines, type RedirectOptions } from './nft-redirect.ts'
 import {
   chain,
   counters,
@@ -42,11 +42,9 @@ const REROUTED = 'rerouted'
 /** Runs before br_netfilter, which skips the chains after it. */
 const FIRST_OF_ALL = -(2 ** 31)
 
-export interface NftOptions {
+export interface NftOptions extends RedirectOptions {
   readonly plan: InterceptPlan
   readonly names: readonly PartNames[]
-  /** The cgroups whose queries are redirected, if the plan says so. */
-  readonly cgroups: readonly CgroupLevel[]
   /** The text for the about chain. */
   readonly about: string
   /** If false, the datapath handles DNS between ports of one bridge. */
@@ -63,7 +61,7 @@ export function installScript(options: NftOptions): string {
     ...table('inet', [
       ...chain(ABOUT_CHAIN, undefined, [`return comment "${options.about}"`]),
       ...(hasTproxy ? tproxyLines(options) : []),
-      ...(plan.redirect === undefined ? [] : redirectLines(plan, plan.redirect, options.cgroups)),
+      ...(plan.redirect === undefined ? [] : redirectLines(plan, plan.redirect, options)),
     ]),
     ...(withBridge && hasTproxy ? table('bridge', bridgeLines(options)) : []),
     '',
@@ -76,6 +74,11 @@ export function installScript(options: NftOptions): string {
  */
 export function removeScript(families: readonly ('inet' | 'bridge')[]): string {
   return families.map((family) => `delete table ${family} ${TABLE}\n`).join('')
+}
+
+/** The script that removes all rules of namegate's tables of these `families`, and keeps the chains. */
+export function emptyScript(families: readonly ('inet' | 'bridge')[]): string {
+  return families.map((family) => `flush table ${family} ${TABLE}\n`).join('')
 }
 
 /** True if bridges appeared or disappeared. Then the whole script must be installed again. */

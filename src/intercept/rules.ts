@@ -2,25 +2,28 @@
 // datapath to let DNS pass on an interface.
 //
 // - up: check that no rule or route is in the way; make the routing; clear flags that will be invalid; install the rules in one
-//   transaction; forget connections of port 53; set the flags. If a step fails, the steps before it are undone in reverse order.
-// - down: clear the flags; remove the rules; remove the routing; forget connections. `down` finds everything by namegate's names
-//   and numbers, so it needs no plan.
+//   transaction; forget earlier connections of port 53; set the flags. If a step fails, the steps before it are undone in reverse order.
+// - down: clear the flags; empty the tables; forget connections; remove the tables and the routing. `down` finds everything by
+//   namegate's names and numbers, so it needs no plan.
 //
 // In this order no DNS leaks at any moment, because the datapath lets port 53 pass only while the rules exist.
 
 import { createHash } from 'node:crypto'
 import { UnavailableError } from '../core/errors.ts'
+import { DESTINATION_REWRITTEN, type Flow } from '../native/netfilter/conntrack.ts'
 import type { InterceptedInterface } from '../datapath/abilities.ts'
 import { findCgroups, type CgroupLevel } from './cgroups.ts'
 import { inTheWay, KernelRouting, routingText } from './kernel-routing.ts'
-import type { InterceptPlan } from './plan.ts'
+import { DNS_PORT, type InterceptPlan, type Target } from './plan.ts'
 import {
   bridgesChanged,
+  emptyScript,
   installScript,
   levelsChanged,
   removeScript,
   TABLE,
   updateScript,
+  type NftOptions,
 } from './nft-script.ts'
 import { foreignRule, parseChains, parseInForce, type InForce } from './ruleset.ts'
 import { digestScript } from './rule-digests.ts'
@@ -36,8 +39,8 @@ export interface InterceptFlags {
 export interface RulesOptions {
   readonly run: RunTool
   readonly flags: InterceptFlags
-  /** Forgets connections of port 53. Returns how many it forgot, or a negative errno. */
-  readonly forgetFlows: () => number
+  /** Forgets connections of port 53 except those that `isKept` names. Returns how many it forgot, or a negative errno. */
+  readonly forgetFlows: (isKept: (flow: Flow) => boolean) => number
 }
 
 interface Found extends Targeted {
@@ -54,7 +57,7 @@ export class Rules {
   readonly #run: RunTool
   readonly #routing: KernelRouting
   readonly #flags: InterceptFlags
-  readonly #forgetFlows: () => number
+  readonly #forgetFlows: RulesOptions['forgetFlows']
 
   constructor({ run, flags, forgetFlows }: RulesOptions) {
     this.#run = run
@@ -82,10 +85,15 @@ export class Rules {
       const flags = this.#flags.read()
       undo.push(async () => await Promise.resolve(this.#flags.set(flags)))
       this.#keepFlags(flags, targets)
-      await this.#install(plan, targets, withBridge)
       undo.push(async () => await this.#restore(before))
+      // `guard` drops connections from before, which are not redirected. So the kernel forgets them first.
+      const isFirst = plan.redirect !== undefined && before.trim() === ''
+      if (isFirst) await this.#install(plan, targets, { withBridge, withGuard: false })
+      const forget = (): readonly string[] => this.#forget((flow) => isRedirected(plan, flow))
+      if (isFirst) forget()
+      await this.#install(plan, targets, { withBridge })
+      notes.push(...forget())
       await this.#noteDigests()
-      notes.push(...this.#forget())
       this.#flags.set(targets.interfaces)
     } catch (error) {
       for (const step of undo.toReversed()) await step().catch(() => undefined)
@@ -137,7 +145,7 @@ export class Rules {
     const script = updateScript({ names: parts, cgroups }, found.sets)
     const isOld = bridgesChanged(parts, found.sets) || levelsChanged(cgroups, found.sets)
     if (found.damage.length > 0 || isOld) {
-      await this.#install(plan, targets, await this.#canBridge(plan, targets))
+      await this.#install(plan, targets, { withBridge: await this.#canBridge(plan, targets) })
       await this.#noteDigests()
     } else if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
     const isSame =
@@ -149,9 +157,10 @@ export class Rules {
   async #install(
     plan: InterceptPlan,
     { parts, cgroups }: Found,
-    withBridge: boolean,
+    { withBridge, withGuard }: Pick<NftOptions, 'withBridge' | 'withGuard'>,
   ): Promise<void> {
-    const script = installScript({ plan, names: parts, cgroups, about: aboutOf(plan), withBridge })
+    const about = aboutOf(plan)
+    const script = installScript({ plan, names: parts, cgroups, about, withBridge, withGuard })
     const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
     const stale = isStale ? removeScript(['bridge']) : ''
     await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
@@ -173,9 +182,13 @@ export class Rules {
     this.clearFlags()
     const there: ('inet' | 'bridge')[] = []
     for (const kind of KINDS) if ((await this.#list(kind, [])) !== undefined) there.push(kind)
-    if (there.length > 0) await mustRun(this.#run, 'nft', ['-f', '-'], removeScript(there))
-    const removed = (await this.#routing.remove()) || there.length > 0
-    return { removed, notes: removed ? this.#forget() : [] }
+    const isThere = there.length > 0
+    // Without a chain for translation, the kernel drops the answers of connections that it translated. So the chains go last.
+    if (isThere) await mustRun(this.#run, 'nft', ['-f', '-'], emptyScript(there))
+    const notes = isThere ? this.#forget(() => false) : []
+    if (isThere) await mustRun(this.#run, 'nft', ['-f', '-'], removeScript(there))
+    const removed = (await this.#routing.remove()) || isThere
+    return { removed, notes }
   }
 
   /** The interfaces and cgroups of the plan, for `show`. */
@@ -247,8 +260,8 @@ export class Rules {
   }
 
   /** Forgets connections from before, because they would not use the new rules. */
-  #forget(): readonly string[] {
-    const result = this.#forgetFlows()
+  #forget(isKept: (flow: Flow) => boolean): readonly string[] {
+    const result = this.#forgetFlows(isKept)
     if (result >= 0) return []
     return [
       `flows of port 53 from before could not be forgotten (errno ${-result}): an open socket may get no answer until it is opened again`,
@@ -271,4 +284,12 @@ function isIn(one: InterceptedInterface, list: readonly InterceptedInterface[]):
 
 function textOf({ ifindex, families, bridgeMac }: InterceptedInterface): string {
   return [ifindex, families[4], families[6], bridgeMac?.join('-')].join()
+}
+
+/** True if the rules of the plan redirected the connection to the listener. A query on it can wait for its answer. */
+function isRedirected({ redirect }: InterceptPlan, { status, reply }: Flow): boolean {
+  const targets = Object.values(redirect?.targets ?? {})
+  // Other programs redirect to port 53, too.
+  const isListener = ({ port }: Target): boolean => port !== DNS_PORT && port === reply.sourcePort
+  return (status & DESTINATION_REWRITTEN) !== 0 && targets.some(isListener)
 }

@@ -28,6 +28,9 @@ export interface FlowTuple {
   readonly targetPort: number
 }
 
+/** The bit of `Flow.status` of a connection whose destination was rewritten (IPS_DST_NAT). */
+export const DESTINATION_REWRITTEN = 32
+
 export interface Flow {
   readonly family: Family
   readonly protocol: number
@@ -87,15 +90,26 @@ export class Conntrack {
   }
 
   /**
-   * Forgets every connection that uses the port on any side with one of these protocols. Returns how many it forgot, or a
-   * negative errno.
+   * Forgets every connection that uses the port on any side with one of these protocols, except those that `isKept` names. Returns
+   * how many it forgot, or a negative errno.
    */
-  flushPort(port: number, protocols: readonly number[], families: readonly Family[]): number {
+  flushPort(
+    port: number,
+    protocols: readonly number[],
+    families: readonly Family[],
+    isKept: (flow: Flow) => boolean = () => false,
+  ): number {
     let gone = 0
     for (const family of families) {
       // A listing can miss entries if the table changes during it. So passes repeat until one finds no entry.
       for (let pass = 0; pass < PASSES_MAX; pass++) {
-        const found = this.#flushOnce(family, port, protocols)
+        const found = this.#flushOnce(
+          family,
+          (records, ports, at) =>
+            protocols.includes(records[at]!) &&
+            hasPort(ports, at, port) &&
+            !isKept(decodeFlow(records, at)),
+        )
         if (found < 0) return found
         if (found === 0) break
         gone += found
@@ -104,13 +118,16 @@ export class Conntrack {
     return gone
   }
 
-  #flushOnce(family: Family, port: number, protocols: readonly number[]): number {
+  #flushOnce(
+    family: Family,
+    isGone: (records: Uint8Array, ports: Uint16Array, at: number) => boolean,
+  ): number {
     let [gone, failed] = [0, 0]
     const errno = this.#each(family, (records, count) => {
       const ports = new Uint16Array(records.buffer)
       for (let i = 0; i < count; i++) {
         const at = i * FLOW_SIZE
-        if (!protocols.includes(records[at]!) || !hasPort(ports, at, port)) continue
+        if (!isGone(records, ports, at)) continue
         const result = this.#addon.ctDelete(this.#remove, records.subarray(at, at + FLOW_SIZE))
         if (result === 0) gone++
         else if (result !== ENOENT) failed = result
