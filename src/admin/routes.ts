@@ -81,7 +81,7 @@ const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/kubernetes/place', (state, _query, request) => withBody(state, request, placePod)],
   ['/v1/kubernetes/displace', (state, _query, request) => withBody(state, request, displacePod)],
   ['/v1/kubernetes/accept', (state) => answerOf(acceptRemovals(state))],
-  ['/v1/detach', (state) => detach(state)],
+  ['/v1/detach', (state, query) => detach(state, query)],
 ])
 
 /** Requests name only a path. The host is the same for all. */
@@ -179,14 +179,18 @@ async function askOne(state: AdminState, request: IncomingMessage): Promise<Answ
   return answer.kind === 'ok' ? object(answer.value) : failure(KINDS[answer.status], answer.reason)
 }
 
-function detach(state: AdminState): Answer {
+function detach(state: AdminState, query: URLSearchParams): Answer {
+  const interception = query.get('interception')
+  if (interception !== null && interception !== '1') {
+    return failure('invalid-request', `interception: must be 1, found ${interception}`)
+  }
   if (state.detach === undefined) {
     return failure(
       'conflict',
       `datapath ${state.core.datapath.kind} has nothing outside of the daemon`,
     )
   }
-  state.detach()
+  state.detach(interception === '1')
   return object({ detached: true })
 }
 

@@ -207,5 +207,8 @@ export interface AdminState {
   setResource(name: string, body: unknown): ResourceOutcome
   removeResource(name: string): ResourceOutcome
   /** Removes all enforcement and ends the daemon. Undefined where nothing enforces after the end of the daemon. */
-  readonly detach: (() => void) | undefined
+  readonly detach: Detach | undefined
 }
+
+/** Removes all enforcement and ends the daemon. `withInterception`: also removes the rules of interception. */
+export type Detach = (withInterception: boolean) => void

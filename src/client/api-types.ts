@@ -796,6 +796,10 @@ export interface Operations {
   }
   /** Removes all enforcement and ends the daemon. */
   readonly 'POST /v1/detach': {
+    readonly query?: {
+      /** `1`: also remove the rules of interception, while the daemon still answers queries. */
+      readonly interception?: '1'
+    }
     readonly answer: Detached
   }
   /** Returns an external resource. */

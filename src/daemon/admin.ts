@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { newPageCounts } from '../admin/page/counts.ts'
 import { Page } from '../admin/page/page.ts'
-import type { AdminState } from '../admin/state.ts'
+import type { AdminState, Detach } from '../admin/state.ts'
 import { auditOf, nodeAuditOf, setAudit } from './audit.ts'
 import { forwardingRemedy } from '../endpoints/forwarding.ts'
 import type { Daemon } from './daemon.ts'
@@ -28,7 +28,7 @@ export interface DaemonAdmin {
 /** What a daemon with services has in addition to its parts. Each field is undefined where the daemon has no such service. */
 interface AroundDaemon {
   /** Removes all enforcement and ends the process. Undefined where nothing enforces. */
-  readonly detach?: (() => void) | undefined
+  readonly detach?: Detach | undefined
   readonly keptFlows?: KeptFlows | undefined
   readonly kept?: AdminState['kept']
   readonly putBack?: PutBack

@@ -4,6 +4,7 @@
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
 import { Daemon } from './daemon.ts'
+import type { Detach } from '../admin/state.ts'
 import { DaemonServices, type ServicesOptions } from './services.ts'
 import { Supervised } from './supervised.ts'
 import { HandoverSource } from '../handover/source.ts'
@@ -23,7 +24,7 @@ export interface DaemonProcessOptions {
   readonly log: Log
   readonly passed: ServicesOptions['passed']
   readonly supervisor: Supervisor | undefined
-  readonly makeDetach: (daemon: Daemon) => (() => void) | undefined
+  readonly makeDetach: (daemon: Daemon) => Detach | undefined
 }
 
 /** The longest wait for queries in flight when a successor takes over. */

@@ -1,6 +1,7 @@
 // Runs the daemon as a process: signals, supervisor, end. SIGTERM and SIGINT stop the daemon after the queries in flight are answered. A
 // second signal stops the daemon at once. After the end, the kernel continues to enforce. SIGHUP makes the daemon read all files again.
 
+import type { Detach } from '../admin/state.ts'
 import type { Config } from '../config/config.ts'
 import { stayAlive, systemClock } from '../core/clock.ts'
 import type { Daemon } from './daemon.ts'
@@ -21,6 +22,8 @@ import { VERSION } from '../version.ts'
 const OK = 0
 /** The process waits this long, so that the admin API can answer the request to detach. */
 const ANSWER_MS = 100
+/** The longest wait for queries in flight when interception ends before the daemon. */
+const IN_FLIGHT_MAX_MS = 1000
 
 export interface RunOptions {
   readonly config: Config
@@ -86,16 +89,34 @@ function makeDetach(
   daemon: Daemon,
   log: Log,
   end: () => void,
-): (() => void) | undefined {
+): Detach | undefined {
   if (datapath.kind === 'memory') return undefined
   const path = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
-  return () => {
-    log.warn({ path }, 'all enforcement is taken away, as asked; ending')
+  const remove = (): void => {
     daemon.stop()
     if (path === undefined) removeTable(loadNetlink())
     else detachAll(loadBpf(), path)
     forgetPins(file)
     systemClock.after(ANSWER_MS, end)
+  }
+  let isAsked = false
+  return (withInterception) => {
+    if (isAsked) return
+    isAsked = true
+    log.warn({ path }, 'all enforcement is taken away, as asked; ending')
+    if (withInterception) void giveBackDns(daemon, log).then(remove)
+    else remove()
+  }
+}
+
+/** Opens the datapath, and then removes the rules of interception while the daemon answers. So no query meets a closed listener. */
+async function giveBackDns({ mode, interception, proxy }: Daemon, log: Log): Promise<void> {
+  try {
+    mode.set('bypass')
+    await interception.stop(true)
+    await proxy.drain.run(IN_FLIGHT_MAX_MS, false)
+  } catch (error) {
+    log.error({ error: String(error) }, 'queries can be lost at this end')
   }
 }
 

@@ -6,7 +6,7 @@ import { AdminServer } from '../admin/server.ts'
 import { MetricsServer } from '../admin/metrics-server.ts'
 import type { Page } from '../admin/page/page.ts'
 import { PageServer } from '../admin/page/page-server.ts'
-import type { AdminState } from '../admin/state.ts'
+import type { AdminState, Detach } from '../admin/state.ts'
 import { keptText } from '../admin/views/flows.ts'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'
@@ -37,7 +37,7 @@ export interface ServicesOptions {
   /** True for each service that runs: the state folder, the socket of the admin API, the port of the metrics. */
   readonly outside: Readonly<Record<'state' | 'admin' | 'metrics', boolean>>
   /** Makes the function that removes all enforcement and ends the process. It returns undefined where nothing enforces. */
-  readonly makeDetach?: (daemon: Daemon) => (() => void) | undefined
+  readonly makeDetach?: (daemon: Daemon) => Detach | undefined
   readonly openCluster?: OpenCluster | undefined
   /** Sockets that were bound before the start. */
   readonly passed?: readonly GivenSockets[] | undefined

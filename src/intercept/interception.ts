@@ -128,17 +128,20 @@ export class Interception {
     this.#isDue = false
   }
 
-  /** Ends with the process. An orderly stop removes the rules if `intercept.on-exit` says so. */
-  async stop(): Promise<void> {
-    const { plan, onExit, rules, alone, log } = this.#options
+  /**
+   * Ends with the process, and removes the rules if they are in force and `removes` is true. An orderly stop removes them if
+   * `intercept.on-exit` says so.
+   */
+  async stop(removes = this.#options.onExit === 'open'): Promise<void> {
+    const { rules, alone, log } = this.#options
     if (!this.#isStarted) return
     this.release()
     await this.#work
-    if (plan === undefined || onExit === 'closed' || this.#state.kind !== 'in-force') return
+    if (!removes || this.#state.kind !== 'in-force') return
     try {
       await alone(async () => void (await rules.down()))
       this.#state = { kind: 'absent' }
-      log.info({}, 'interception ends, as intercept.on-exit says')
+      log.info({}, 'interception ends: its rules are removed')
     } catch (error) {
       log.error({ error: String(error) }, 'interception could not be taken out')
     }

@@ -206,8 +206,15 @@ const CHANGES: readonly Operation[] = [
     method: 'post',
     path: '/v1/detach',
     summary: 'Removes all enforcement and ends the daemon',
+    parameters: [
+      query(
+        'interception',
+        '`1`: also remove the rules of interception, while the daemon still answers queries',
+        ONE,
+      ),
+    ],
     answer: { one: 'Detached' },
-    problems: [409],
+    problems: [400, 409],
   },
 ]
 

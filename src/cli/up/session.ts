@@ -46,6 +46,8 @@ const WAITING_MS = 5000
 const REPEATED_MS = 10_000
 /** How long the daemon can take to answer that it ends. */
 const ANSWER_MS = 2000
+/** The daemon removes the rules of interception before it stops to answer, so the workload loses no query. */
+const DETACH = { query: { interception: '1' }, timeoutMs: ANSWER_MS } as const
 /** The longest wait for the orderly end of the daemon. */
 const END_MS = 15_000
 const KILLED =
@@ -101,7 +103,7 @@ async function detached(options: SessionOptions, daemon: ChildDaemon): Promise<b
   daemon.isQuiet = true
   while (daemon.code === undefined && systemClock.now() < late) {
     try {
-      await client.request('POST /v1/detach', { timeoutMs: ANSWER_MS })
+      await client.request('POST /v1/detach', DETACH)
       await Promise.race([daemon.ended, pause(END_MS)])
     } catch {
       // The daemon still starts, or has just ended.
@@ -111,7 +113,7 @@ async function detached(options: SessionOptions, daemon: ChildDaemon): Promise<b
   return daemon.code !== undefined
 }
 
-/** Gives DNS back to the servers that the workload asks. */
+/** Gives DNS back to the servers that the workload asks, if the daemon could not. */
 async function removeInterception({ namespace, config, output }: SessionOptions): Promise<void> {
   const command = commandIn(namespace, ['intercept', 'down', '--config', config])
   const { code, stderr } = await runIn(runTool, undefined, command)

@@ -124,6 +124,7 @@ const ROWS: readonly Row[] = [
   ['POST /v1/explain', 404, { endpoint: 'x', ask: 'a.example' }, 'no such endpoint'],
   ['POST /v1/ask', 200, { endpoint: 'me', query: QUERY }, 'a question in the name of an endpoint'],
   ['POST /v1/ask', 404, { endpoint: 'x', query: QUERY }, 'no such endpoint'],
+  ['POST /v1/detach?interception=x', 400, undefined, 'neither 1 nor absent'],
   ['POST /v1/detach', 409, undefined, 'the memory datapath has nothing to detach'],
   ['PUT /v1/resources/vm', 200, { addresses: ['198.51.100.8'], ttl: '12h' }, 'with an end'],
   ['PUT /v1/resources/vm%2F2', 200, { addresses: ['198.51.100.9'] }, 'without an end'],
