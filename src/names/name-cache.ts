@@ -219,7 +219,7 @@ export class NameCache {
   stateOf(entry: number): EntryState {
     const now = this.tick()
     if (now <= this.entries.liveUntil[entry]!) return 'live'
-    const past = now > this.entries.liveUntil[entry]! + this.entries.grace[entry]!
+    const past = now >= this.entries.dueAt(entry)
     return past && this.entries.connected[entry] !== 0 ? 'connected' : 'grace'
   }
 
@@ -236,7 +236,7 @@ export class NameCache {
     if (grace !== GRACE_AS_IT_IS) this.#setGrace(entry, grace)
     this.#ledger?.prolonged(entry, liveUntil)
     if (this.wheel.has(entry)) return
-    this.wheel.place(entry, entries.liveUntil[entry]! + entries.grace[entry]! + 1)
+    this.wheel.place(entry, entries.dueAt(entry))
   }
 
   #setGrace(entry: number, grace: number): void {

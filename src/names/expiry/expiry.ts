@@ -140,7 +140,7 @@ export class Expiry {
     for (let i = 0; i < ENTRIES_PER_LOOK && this.#asideCount < ASIDE_MAX; i++) {
       const entry = wheel.takeDue(now)
       if (entry === 0) return i > 0
-      const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
+      const due = entries.dueAt(entry)
       // An answer extends an entry without moving it in the wheel.
       if (due > now) wheel.place(entry, due)
       else this.#aside[this.#asideCount++] = entry
@@ -160,7 +160,7 @@ export class Expiry {
   #decide(entry: number, now: number): void {
     const { entries, wheel } = this.#names
     if (entries.mapping[entry] === 0 || wheel.has(entry)) return
-    const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
+    const due = entries.dueAt(entry)
     if (due > now) {
       wheel.place(entry, due)
     } else if (entries.connected[entry] !== 0) {
@@ -183,7 +183,7 @@ export class Expiry {
   #connectionEnded(entry: number): void {
     const { entries, wheel } = this.#names
     if (wheel.has(entry)) return
-    const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
+    const due = entries.dueAt(entry)
     wheel.place(entry, Math.max(due, this.#names.tick()))
   }
 }

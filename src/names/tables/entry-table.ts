@@ -56,6 +56,11 @@ export class EntryTable {
     this.nextOfUse = this.#ofUse.next
   }
 
+  /** The first tick after the TTL and the grace of an entry. */
+  dueAt(entry: number): number {
+    return this.liveUntil[entry]! + this.grace[entry]! + 1
+  }
+
   find(mapping: number, endpoint: number): number {
     return this.#ofMapping.find(mapping, endpoint)
   }
