@@ -247,9 +247,9 @@ struct event {
 	__u8 reason;
 	__u8 family;
 	__u8 protocol;
-	__be16 port;
+	__be16 port; /* of the peer */
 	__be16 local_port;
-	__u32 peer[4];
+	__u32 peer[4]; /* IPv4: the first four octets */
 	__u32 opening; /* set for the first packet of a TCP connection */
 };
 
