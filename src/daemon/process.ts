@@ -197,10 +197,10 @@ export class DaemonProcess {
 }
 
 /**
- * How the process ends. `stop`: after the queries in flight are answered. `detached`: nothing is enforced any more. `handed-over`:
- * another process is the daemon.
+ * How the process ends. `stop`: after the queries in flight are answered. `give-back`: after clients can ask without namegate and
+ * nothing is enforced. `detached`: nothing is enforced any more. `handed-over`: another process is the daemon.
  */
-export type End = 'stop' | 'detached' | 'handed-over'
+export type End = 'stop' | 'give-back' | 'detached' | 'handed-over'
 
 export class Ending {
   /** Resolves at the first request for the end. */

@@ -46,7 +46,7 @@ export async function runDaemon(options: RunOptions): Promise<number> {
   const service = new DaemonProcess({
     config,
     log,
-    makeDetach: (daemon) => makeDetach(config, daemon, log, () => service.ending.end('detached')),
+    makeDetach: (daemon) => makeDetach(config, daemon, log, (how) => void service.ending.end(how)),
     passed: passed.length > 0 ? matchSockets(passed, config.listeners) : undefined,
     supervisor,
   })
@@ -62,6 +62,9 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     forget = noteSocket(config.admin.socket)
     if (service.daemon !== undefined) announce(service.daemon, log)
     end = await service.ending.asked
+    if (end === 'give-back' && service.daemon !== undefined) {
+      await giveBack(config, service.daemon, log)
+    }
   } finally {
     try {
       await service.stop(end === 'stop')
@@ -84,33 +87,25 @@ function noteDatapath({ file, datapath }: Config, log: Log): void {
   }
 }
 
+/** `ask`: asks for the end of the process. */
 function makeDetach(
-  { file, datapath }: Config,
+  config: Config,
   daemon: Daemon,
   log: Log,
-  end: () => void,
+  ask: (end: End) => void,
 ): Detach | undefined {
-  if (datapath.kind === 'memory') return undefined
-  const path = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
-  const remove = (): void => {
-    daemon.stop()
-    if (path === undefined) removeTable(loadNetlink())
-    else detachAll(loadBpf(), path)
-    forgetPins(file)
-    systemClock.after(ANSWER_MS, end)
-  }
-  let isAsked = false
+  if (config.datapath.kind === 'memory') return undefined
   return (withInterception) => {
-    if (isAsked) return
-    isAsked = true
-    log.warn({ path }, 'all enforcement is taken away, as asked; ending')
-    if (withInterception) void giveBackDns(daemon, log).then(remove)
-    else remove()
+    log.warn({}, 'all enforcement is taken away, as asked; ending')
+    if (withInterception) return ask('give-back')
+    removeEnforcement(config, daemon)
+    systemClock.after(ANSWER_MS, () => ask('detached'))
   }
 }
 
-/** Opens the datapath, and then removes the rules of interception while the daemon answers. So no query meets a closed listener. */
-async function giveBackDns({ mode, interception, proxy }: Daemon, log: Log): Promise<void> {
+/** Opens the datapath, removes the rules of interception while the daemon answers, and then removes enforcement. */
+async function giveBack(config: Config, daemon: Daemon, log: Log): Promise<void> {
+  const { mode, interception, proxy } = daemon
   try {
     mode.set('bypass')
     await interception.stop(true)
@@ -118,6 +113,14 @@ async function giveBackDns({ mode, interception, proxy }: Daemon, log: Log): Pro
   } catch (error) {
     log.error({ error: String(error) }, 'queries can be lost at this end')
   }
+  removeEnforcement(config, daemon)
+}
+
+function removeEnforcement({ file, datapath }: Config, daemon: Daemon): void {
+  daemon.stop()
+  if (datapath.kind === 'ebpf') detachAll(loadBpf(), datapath.pinPath)
+  else removeTable(loadNetlink())
+  forgetPins(file)
 }
 
 function announce(daemon: Daemon, log: Log): void {
