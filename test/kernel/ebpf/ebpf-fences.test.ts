@@ -234,18 +234,20 @@ describe('ebpf fences', { skip }, () => {
           inside('ip', 'addr', 'add', '10.0.9.5/24', 'dev', 'pod9p')
           inside('ip', 'link', 'set', 'pod9p', 'up')
           await once(server.listen(8080, '10.0.9.1'), 'listening')
-          const connects = async (): Promise<boolean> => {
-            const shell = 'exec 3<>/dev/tcp/10.0.9.1/8080'
-            const child = spawn('nsenter', [net, 'timeout', '1.5', 'bash', '-c', shell])
+          // Until the kernel has the neighbour's address, it sends no packet, and it can give up while the gate drops.
+          const connects = async (seconds: number): Promise<boolean> => {
+            const tried = 'timeout 1.5 bash -c "exec 3<>/dev/tcp/10.0.9.1/8080"'
+            const shell = `until ${tried}; do sleep 0.1; done`
+            const child = spawn('nsenter', [net, 'timeout', String(seconds), 'sh', '-c', shell])
             await once(child, 'exit')
             return child.exitCode === 0
           }
           assert.deepEqual(filters('pod9'), [], 'no program is attached yet')
-          assert.equal(await connects(), false)
+          assert.equal(await connects(1.5), false)
           assert.ok((datapath.reports.counters()['drop_no_endpoint'] ?? 0) > 0, 'counted')
           if (why === 'a pattern') datapath.fences.set([])
           else commit(datapath, { endpointRemovals: [POD] })
-          assert.equal(await connects(), true, 'no pattern or endpoint names it')
+          assert.equal(await connects(20), true, 'no pattern or endpoint names it')
         } finally {
           pod.kill('SIGKILL')
           server.close()
