@@ -86,6 +86,18 @@ export const KERNEL: readonly Mutation[] = [
       'used < (__s64)config->pool - (share_used(0, 0, table) >> 8);',
     ],
   ]),
+  ...inFile(
+    'src/intercept/rules.ts',
+    ['test/kernel/intercept/intercept-rules.test.ts'],
+    [
+      ["plan.redirect !== undefined && before.trim() === ''", 'plan.redirect !== undefined'],
+      ['if (isFirst) forget()', ''],
+      [
+        "if (isThere) await mustRun(this.#run, 'nft', ['-f', '-'], emptyScript(there))",
+        "if (isThere) await mustRun(this.#run, 'nft', ['-f', '-'], removeScript(there))",
+      ],
+    ],
+  ),
   ...inFile('src/datapath/ebpf/programs/intercept.h', EBPF, [
     [
       '	return i && (i->families & family_bit(p)) && !is_bridged(skb, i);',
