@@ -9,7 +9,7 @@ import { moduleOf } from './test-modules.mjs'
 import { partEvents, readResults } from './test-results.mjs'
 
 /** Longest run of a process before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
-const LIMIT_MS = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
+const LIMIT_MS = Number(process.env.NAMEGATE_TEST_LIMIT ?? 600) * 1000
 /** One that stays behind others waits for them, so its limit is so many times as long. */
 const BEHIND = 4
 
