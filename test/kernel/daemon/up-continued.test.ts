@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { canUseNamegate } from '../../support/labs/lab-namegate.ts'
 import { DNS_4 } from '../../support/labs/lab-pod.ts'
@@ -26,9 +27,13 @@ describe('namegate up after a kill', { skip: canUseNamegate() ?? false }, () => 
     return run
   }
 
-  async function kill(run: UpRun): Promise<void> {
+  async function daemonOf(run: UpRun): Promise<number> {
     const { stdout } = await run.command('/', 'status', '-o', 'json')
-    process.kill(Number(/"pid": (\d+)/.exec(stdout)?.[1]), 'SIGKILL')
+    return Number(/"pid": (\d+)/.exec(stdout)?.[1])
+  }
+
+  async function kill(run: UpRun): Promise<void> {
+    process.kill(await daemonOf(run), 'SIGKILL')
     assert.equal((await run.process.ended(LIMIT_MS))?.code, 3)
   }
 
@@ -45,6 +50,27 @@ describe('namegate up after a kill', { skip: canUseNamegate() ?? false }, () => 
   })
   after(async () => await lab.close())
   afterEach(async () => await Promise.all(runs.splice(0).map(async (run) => await run.end())))
+
+  it('leaves nothing if its daemon is killed while it ends', async () => {
+    const { host } = lab.pod(0)
+    const args = ['--netns', host.namespace, '--upstream', DNS_4, '--allow', ALLOWED]
+    const run = up(DNS_4, ...args)
+    await run.protects()
+    const daemon = await daemonOf(run)
+    run.process.kill('SIGINT')
+    await setTimeout(100)
+    process.kill(daemon, 'SIGKILL')
+    assert.equal((await run.process.ended(LIMIT_MS))?.code, 0)
+    const pins = existsSync('/sys/fs/bpf') ? readdirSync('/sys/fs/bpf') : []
+    assert.deepEqual(
+      pins.filter((name) => name.endsWith(`up-${host.namespace}`)),
+      [],
+    )
+    const again = up(DNS_4, ...args)
+    await again.protects()
+    assert.equal(await lab.fetch(host, ALLOWED), '200')
+    assert.equal(await lab.fetch(host, OTHER, 1), '000', 'it enforces again')
+  })
 
   for (const [pod, resolver, why] of [
     [0, DNS_4, 'on this host, with eBPF'],
