@@ -103,11 +103,14 @@ function makeDetach(
   }
 }
 
-/** Opens the datapath, removes the rules of interception while the daemon answers, and then removes enforcement. */
+/**
+ * Opens the datapath, removes the rules of interception while the daemon answers, and then removes enforcement. The mode is audit and
+ * not bypass, because a bypass would outlast a kill of this process, and the next daemon would keep it.
+ */
 async function giveBack(config: Config, daemon: Daemon, log: Log): Promise<void> {
   const { mode, interception, proxy } = daemon
   try {
-    mode.set('bypass')
+    mode.set('audit')
     await interception.stop(true)
     await proxy.drain.run(IN_FLIGHT_MAX_MS, false)
   } catch (error) {

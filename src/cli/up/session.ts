@@ -95,7 +95,7 @@ export async function runSession(options: SessionOptions): Promise<SessionEnd> {
   }
 }
 
-/** Asks the daemon to remove its enforcement and to end. Returns false if it did not end. */
+/** Asks the daemon to remove its enforcement and to end. Returns false if it did not end in an orderly way. */
 async function detached(options: SessionOptions, daemon: ChildDaemon): Promise<boolean> {
   const client = ownClient(options)
   const late = systemClock.now() + END_MS
@@ -110,7 +110,7 @@ async function detached(options: SessionOptions, daemon: ChildDaemon): Promise<b
       await pause(LOOK_MS)
     }
   }
-  return daemon.code !== undefined
+  return daemon.code !== undefined && !daemon.wasKilled
 }
 
 /** Gives DNS back to the servers that the workload asks, if the daemon could not. */
@@ -139,6 +139,8 @@ class ChildDaemon {
   readonly ended: Promise<void>
   /** True: its log is not printed any more. */
   isQuiet = false
+  /** True: a signal ended it, so its rules are still in force. */
+  wasKilled = false
   readonly #child: ChildProcess
   #code: number | undefined
 
@@ -168,7 +170,10 @@ class ChildDaemon {
         output.stderr(`namegate: Cannot start the daemon: ${error.message}\n`)
         this.#end(1, done)
       })
-      this.#child.on('close', (code) => this.#end(code ?? 1, done))
+      this.#child.on('close', (code, signal) => {
+        this.wasKilled = signal !== null
+        this.#end(code ?? 1, done)
+      })
     })
   }
 
@@ -268,6 +273,8 @@ async function printRefusals(
     try {
       const query = { follow: '1', verdict: [verdict], ...(isFirst ? {} : { last: 0 }) } as const
       for await (const flow of client.rows('GET /v1/flows', { query })) {
+        // While the daemon ends, it audits: nothing is refused any more.
+        if (isOver()) return
         const line = refusals.take(flow)
         if (line !== undefined) options.output.stdout(`${line}\n`)
       }
