@@ -131,7 +131,8 @@ async function runLocked(
       list,
       output,
       stopped,
-      onReady: (seconds) => output.stdout(welcome(plan, options, { list, socket, seconds })),
+      onReady: (seconds, isBypassed) =>
+        output.stdout(welcome(plan, options, { list, socket, seconds, isBypassed })),
     })
     isKept = end.isClosed || (isLeft && end.code !== EXIT_OK)
     if (end.code === EXIT_OK) output.stdout(nextTime(options, folder))

@@ -37,8 +37,11 @@ export interface SessionOptions {
   readonly output: CommandOutput
   /** Ends the session when it resolves. */
   readonly stopped: Promise<void>
-  /** Called once, when the daemon enforces policy. `seconds`: since the start of this process. */
-  readonly onReady: (seconds: number) => void
+  /**
+   * Called once, when the daemon is ready. `seconds`: since the start of this process. `isBypassed`: a bypass that was set by hand before
+   * the start is still in force, so nothing is enforced.
+   */
+  readonly onReady: (seconds: number, isBypassed: boolean) => void
 }
 
 const LOOK_MS = 50
@@ -68,9 +71,10 @@ export async function runSession(options: SessionOptions): Promise<SessionEnd> {
   const daemon = new ChildDaemon(options)
   try {
     const until = Promise.race([options.stopped, daemon.ended])
-    const isReady = await Promise.race([untilReady(options), until.then(() => false)])
+    const mode = await Promise.race([untilReady(options), until.then(() => undefined)])
+    const isReady = mode !== undefined
     if (isReady) {
-      options.onReady(process.uptime())
+      options.onReady(process.uptime(), mode === 'bypass')
       await follow(options, list, until)
     }
     const { code } = daemon
@@ -209,13 +213,13 @@ function ownClient({ socket }: SessionOptions): Client {
   return clientOf({ path: socket, named: 'of this command' })
 }
 
-/** Resolves with true when the daemon is ready. Writes what it waits for, if that takes long. */
-async function untilReady(options: SessionOptions): Promise<true> {
+/** Resolves with the mode when the daemon is ready. Writes what it waits for, if that takes long. */
+async function untilReady(options: SessionOptions): Promise<string> {
   const client = ownClient(options)
   let told = ''
   for (;;) {
-    const reasons = await whyNotReady(client)
-    if (reasons.length === 0) return true
+    const { reasons, mode } = await whyNotReady(client)
+    if (reasons.length === 0) return mode
     const text = waitingText(reasons)
     if (process.uptime() * 1000 > WAITING_MS && text !== told) {
       told = text
@@ -225,12 +229,12 @@ async function untilReady(options: SessionOptions): Promise<true> {
   }
 }
 
-async function whyNotReady(client: Client): Promise<readonly string[]> {
+async function whyNotReady(client: Client): Promise<{ reasons: readonly string[]; mode: string }> {
   try {
-    const { ready, notReady } = (await client.request('GET /v1/status')).value
-    return ready ? [] : notReady
+    const { ready, notReady, mode } = (await client.request('GET /v1/status')).value
+    return { reasons: ready ? [] : notReady, mode }
   } catch (error) {
-    if (error instanceof UnavailableError) return ['the daemon starts']
+    if (error instanceof UnavailableError) return { reasons: ['the daemon starts'], mode: '' }
     throw error
   }
 }

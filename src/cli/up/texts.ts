@@ -44,16 +44,20 @@ interface Ready {
   readonly socket: string
   /** Since the start. */
   readonly seconds: number
+  /** True while a bypass that was set by hand is in force. */
+  readonly isBypassed: boolean
 }
 
 export function welcome(
   { name, mode, datapath, namespace, inside }: UpPlan,
   { isAudited, allows, policies }: UpOptions,
-  { list, socket, seconds }: Ready,
+  { list, socket, seconds, isBypassed }: Ready,
 ): string {
-  const what = isAudited
-    ? `${name} is audited: everything is allowed, and what policy would refuse is printed`
-    : `${name} is protected`
+  const what = isBypassed
+    ? `${name} is not protected: the mode is bypass, as it was set by hand; ${program()} datapath mode enforce --socket ${socket} ends this`
+    : isAudited
+      ? `${name} is audited: everything is allowed, and what policy would refuse is printed`
+      : `${name} is protected`
   const where = namespace === undefined ? '' : ', inside the namespace'
   const lines = [
     `namegate: ${what} (${mode.value}, ${datapath.value}${where}), ${seconds.toFixed(1)} s after the start. Ctrl-C ends it.`,

@@ -60,8 +60,16 @@ test('welcome takes the name from a list of the user, if --allow gives none', ()
     write: undefined,
     isForced: false,
   } as const
-  const ready = { list: { file, isMade: false }, socket: '/run/a.sock', seconds: 1 }
+  const ready = {
+    list: { file, isMade: false },
+    socket: '/run/a.sock',
+    seconds: 1,
+    isBypassed: false,
+  }
   const text = welcome({ ...plan, inside: BOX }, options, ready)
   assert.match(text, /^ {2}try it: +ip netns exec box curl -sSI https:\/\/c\.test$/m)
   assert.match(text, /^ {2}allow more: +add the line NAME to \S+own\.allow$/m)
+  assert.match(text, /^namegate: box0 is protected /)
+  const open = welcome({ ...plan, inside: BOX }, options, { ...ready, isBypassed: true })
+  assert.match(open, /is not protected: .* datapath mode enforce --socket \/run\/a\.sock ends this/)
 })
