@@ -3,6 +3,7 @@
 //
 // - up: check that no rule or route is in the way; make the routing; clear flags that will be invalid; install the rules in one
 //   transaction; forget earlier connections of port 53; set the flags. If a step fails, the steps before it are undone in reverse order.
+//   The first rules of mode redirect come in two transactions: those that drop come after the kernel has forgotten connections.
 // - down: clear the flags; empty the tables; forget connections; remove the tables and the routing. `down` finds everything by
 //   namegate's names and numbers, so it needs no plan.
 //
