@@ -94,9 +94,11 @@ function makeDetach(
   log: Log,
   ask: (end: End) => void,
 ): Detach | undefined {
-  if (config.datapath.kind === 'memory') return undefined
+  const { datapath } = config
+  if (datapath.kind === 'memory') return undefined
+  const path = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
   return (withInterception) => {
-    log.warn({}, 'all enforcement is taken away, as asked; ending')
+    log.warn({ path }, 'all enforcement is taken away, as asked; ending')
     if (withInterception) return ask('give-back')
     removeEnforcement(config, daemon)
     systemClock.after(ANSWER_MS, () => ask('detached'))

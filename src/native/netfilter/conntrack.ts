@@ -103,13 +103,7 @@ export class Conntrack {
     for (const family of families) {
       // A listing can miss entries if the table changes during it. So passes repeat until one finds no entry.
       for (let pass = 0; pass < PASSES_MAX; pass++) {
-        const found = this.#flushOnce(
-          family,
-          (records, ports, at) =>
-            protocols.includes(records[at]!) &&
-            hasPort(ports, at, port) &&
-            !isKept(decodeFlow(records, at)),
-        )
+        const found = this.#flushOnce(family, port, protocols, isKept)
         if (found < 0) return found
         if (found === 0) break
         gone += found
@@ -120,14 +114,17 @@ export class Conntrack {
 
   #flushOnce(
     family: Family,
-    isGone: (records: Uint8Array, ports: Uint16Array, at: number) => boolean,
+    port: number,
+    protocols: readonly number[],
+    isKept: (flow: Flow) => boolean,
   ): number {
     let [gone, failed] = [0, 0]
     const errno = this.#each(family, (records, count) => {
       const ports = new Uint16Array(records.buffer)
       for (let i = 0; i < count; i++) {
         const at = i * FLOW_SIZE
-        if (!isGone(records, ports, at)) continue
+        if (!protocols.includes(records[at]!) || !hasPort(ports, at, port)) continue
+        if (isKept(decodeFlow(records, at))) continue
         const result = this.#addon.ctDelete(this.#remove, records.subarray(at, at + FLOW_SIZE))
         if (result === 0) gone++
         else if (result !== ENOENT) failed = result
