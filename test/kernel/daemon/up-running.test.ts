@@ -38,6 +38,7 @@ describe(
         const [{ sent, answered, refused }] = await load.stop()
         assert.ok(sent > 0)
         assert.equal(sent - answered - refused, 0, `lost of ${sent}`)
+        if (allowed === ALLOWED['allowed names']) assert.equal(refused, 0, `refused of ${sent}`)
         assert.doesNotMatch(ended?.stdout ?? '', /reached no listener/)
       })
     }
