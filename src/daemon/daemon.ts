@@ -213,8 +213,8 @@ export class Daemon {
     return [...bound, ...reasonsNotReady(this), ...(this.cluster?.notReady ?? [])]
   }
 
-  /** Starts everything, in an order that never allows a packet or an answer too early. */
-  async start(): Promise<void> {
+  /** Starts everything, in an order that never allows a packet or an answer too early. `isQuiet`: the caller turns reading on. */
+  async start(isQuiet = false): Promise<void> {
     this.cluster?.restore()
     this.sources.load()
     refuseTaken(this.config, this.datapath, this.sources.proposed)
@@ -228,6 +228,7 @@ export class Daemon {
     const first = areFirst ? this.interception.start(placesOf(this.sources.proposed)) : undefined
     await first?.catch(() => undefined)
     this.sources.apply()
+    if (!isQuiet) this.proxy.listeners.reading(true)
     // From here on, a new endpoint is enforced from its first packet.
     this.adoption.end()
     reportAdopted(this.#log, this.adoption, this.config.datapath)

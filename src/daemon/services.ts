@@ -145,13 +145,12 @@ export class DaemonServices {
     await this.#pageServer?.start()
     this.#flows?.keeper.start()
     this.#kept?.start()
-    await this.daemon.start()
+    await this.daemon.start(this.#isQuiet)
     this.#hits.start()
     this.#hugePages.start()
-    if (!this.#isQuiet) this.read()
   }
 
-  /** Begins to read the listening sockets. Queries can have waited in them since before the start. */
+  /** Begins to read the listening sockets, after a quiet start. */
   read(): void {
     this.daemon.proxy.listeners.reading(true)
   }

@@ -149,7 +149,7 @@ export class DnsProxy {
     this.prewarm?.changed()
   }
 
-  /** Binds the listeners. Throws UnavailableError, which names the remedy. */
+  /** Binds the listeners. They read after `listeners.reading(true)`. Throws UnavailableError, which names the remedy. */
   start(): void {
     this.listeners.start()
     for (const [channel, mode] of this.listeners.modes.entries()) {

@@ -131,10 +131,14 @@ export class Listeners {
     return this.#bound.map(({ mode }) => mode)
   }
 
-  /** Binds all sockets. If one fails, it closes all and throws UnavailableError, which names the remedy. */
+  /**
+   * Binds all sockets, and reads none of them before `reading(true)`. If one fails, it closes all and throws UnavailableError, which names
+   * the remedy.
+   */
   start(): void {
     try {
       for (const config of this.#options.configs) this.#startOne(config)
+      this.reading(false)
     } catch (error) {
       this.stop()
       throw error
@@ -218,10 +222,7 @@ export class Listeners {
     const { datagrams } = this.#options
     const listener = datagrams.listen({ ...where, channel, port, descriptor: given?.udp })
     this.udp.push(listener)
-    // A passed socket can contain queries. They are read later, when namegate can answer them.
-    if (given?.udp !== undefined && given.octets !== undefined) listener.reading(false)
-    const isTcpGiven = given?.tcp !== undefined && given.octets !== undefined
-    this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp }, !isTcpGiven)
+    this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp })
     this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
   }

@@ -62,9 +62,8 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
   }
 
   /** Listens on one more address, and returns the port. If that fails, throws UnavailableError, which names the remedy. */
-  listen(options: StreamListen, accepts = true): number {
+  listen(options: StreamListen): number {
     const listener = this.#streams.listen(options, this)
-    if (!accepts) listener.accepting(false)
     this.#listeners.push(listener)
     const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
     this.#sweeper ??= new RestingTimer(this.#clock, Math.min(SWEEP_MS, shortest / 4), () => {
