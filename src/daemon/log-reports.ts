@@ -55,6 +55,8 @@ export function reportHooks(
     const hook = datapath.hooks.stateOf(endpoint.id)
     const fields = { endpoint: endpoint.name, hook }
     if (hook.kind === 'attached') log.info(fields, 'endpoint is fenced')
+    else if (hook.kind === 'waiting')
+      log.warn(fields, 'endpoint is not fenced before its place exists')
     else if (hook.kind !== 'unfenced') log.warn(fields, 'endpoint is not fenced')
   }
 }

@@ -1,6 +1,6 @@
 // `runUp` runs `namegate up`: it decides how to protect the workload, writes and prints the configuration, and runs the daemon until a
-// signal, or until the reader of its output ends. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock keeps a second run for the same workload
-// away from the folder of the first.
+// signal, or until the reader of its output ends. Without --write, nothing of it is left at the end, unless the daemon was killed. A lock
+// keeps a second run for the same workload away from the folder of the first.
 
 import { existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -56,6 +56,11 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   mustBeAble()
   const plan = await findPlan(options, runTool)
   const running = join(RUN, `up-${plan.name}`)
+  if (options.write === running || options.write?.startsWith(`${running}/`) === true) {
+    throw new UsageError(
+      `--write ${options.write}: up removes this folder at its end, so give another`,
+    )
+  }
   if (await isListening(join(running, SOCKET))) throw await alreadyRuns(plan, running)
   // Inside a namespace, the daemon does not share the interception of this host.
   const other = plan.namespace === undefined ? findOtherDaemon() : undefined

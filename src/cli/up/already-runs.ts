@@ -45,6 +45,7 @@ export async function alreadyRuns(
     '  End it with Ctrl-C in its terminal, or with:',
     `  ${program()} datapath detach --config ${file} --socket ${socket}`,
     `  ${inside}${program()} intercept down --config ${file}`,
+    `  rm -rf ${shellWord(running)}`,
   ]
   return new UnavailableError(lines.join('\n'))
 }

@@ -1,12 +1,13 @@
 // `readUpOptions` reads the options of `namegate up`. It checks all values before anything is looked up or started.
 
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { foundNames } from '../../core/did-you-mean.ts'
 import { parsePrefix } from '../../core/ip.ts'
 import { parseServer, SERVER_FORM, type SocketAddress } from '../../core/socket-address.ts'
 import { isAllowList, parseAllow } from '../../policy/allow-line.ts'
 import type { ParsedArguments } from '../command.ts'
+import { shellWord } from '../shell-word.ts'
 
 /** The kernel has one entry for each interface here. */
 const INTERFACES = '/sys/class/net'
@@ -102,6 +103,9 @@ function faultOf(given: Given): string | undefined {
     return '--address is only for --interface'
   }
   const noList = files.find((file) => !isAllowList(basename(file)))
+  if (noList !== undefined && statSync(noList, { throwIfNoEntry: false })?.isDirectory() === true) {
+    return `--allow-file ${JSON.stringify(noList)} is a folder: write --policy ${shellWord(noList)}, which reads its files`
+  }
   if (noList !== undefined) {
     return `--allow-file ${JSON.stringify(noList)}: expected a name that ends in .allow (for other policies: --policy FILE)`
   }

@@ -26,7 +26,10 @@ function remediesOf(plan: UpPlan, known: KnownDaemon): readonly string[] {
   const { config, endpoints } = known
   const there = endpoints?.records.find((record) => plan.endpoints.value.some(isAt(record)))
   if (there !== undefined) {
-    return [`That daemon protects it already: endpoint ${there.name} of ${there.position.file}.`]
+    return [
+      `That daemon protects it already: endpoint ${there.name} of ${there.position.file}.`,
+      ...policiesOf(known),
+    ]
   }
   if (isOfCgroup(plan) && config.datapath.kind !== 'ebpf') {
     return [
@@ -106,7 +109,7 @@ function blockIndent(text: string): string | undefined {
 }
 
 function policiesOf({ list }: KnownDaemon): readonly string[] {
-  const own = 'The policies of that daemon then apply to it, not the options of this command.'
+  const own = 'The policies of that daemon apply to it, not the options of this command.'
   if (list === undefined) return [own]
   const more = addLine('NAME', { file: list, isMade: true })
   return [own, 'A line of its list allows a name for all its workloads:', `  ${more}`]

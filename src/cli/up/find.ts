@@ -1,7 +1,7 @@
 // `findPlan` looks up the workload that `namegate up` protects, and what this host can do, and then decides (plan-netns.ts, plan-host.ts).
 // It changes nothing.
 
-import { existsSync, statfsSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { foundNames } from '../../core/did-you-mean.ts'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
@@ -90,7 +90,17 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
     files: hostResolvers(),
     upstreams: options.upstreams,
   })
-  return { ...plan, inside }
+  return { ...plan, inside, warnings: [...plan.warnings, ...ownNamespace(given, path)] }
+}
+
+/** Warns if the namespace is the one in which this process runs. */
+function ownNamespace(given: string, path: string): readonly string[] {
+  const [own, other] = ['/proc/self/ns/net', path].map((each) => statSync(each).ino)
+  return own === other
+    ? [
+        `${given} is the network namespace of this host itself: every process of this host is a workload now`,
+      ]
+    : []
 }
 
 /** True if the file is a namespace of the kernel. The file system of namespaces (nsfs) has no other files. */
@@ -157,8 +167,11 @@ async function findCgroup(options: UpOptions, given: string, run: RunTool): Prom
   const inside =
     mount !== undefined && given.startsWith(`${mount}/`) ? given.slice(mount.length) : given
   const found = cgroupPath(mount, inside)
-  if (found.kind === 'bad')
-    throw new UnavailableError(`Cannot protect cgroup ${given}: ${found.reason}`)
+  if (found.kind === 'bad') {
+    throw new UnavailableError(
+      `Cannot protect cgroup ${given}: ${found.reason}\n  Give another, such as --cgroup system.slice/NAME.service ('systemd-cgls' shows them).`,
+    )
+  }
   if (!existsSync(found.path)) {
     throw new UnavailableError(
       `No cgroup ${given}: ${found.path} does not exist\n  Make it ('mkdir ${found.path}', or ` +

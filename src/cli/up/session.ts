@@ -71,7 +71,12 @@ export async function runSession(options: SessionOptions): Promise<SessionEnd> {
   const daemon = new ChildDaemon(options)
   try {
     const until = Promise.race([options.stopped, daemon.ended])
-    const mode = await Promise.race([untilReady(options), until.then(() => undefined)])
+    let isOver = false
+    void until.then(() => (isOver = true))
+    const mode = await Promise.race([
+      untilReady(options, () => isOver),
+      until.then(() => undefined),
+    ])
     const isReady = mode !== undefined
     if (isReady) {
       options.onReady(process.uptime(), mode === 'bypass')
@@ -213,12 +218,16 @@ function ownClient({ socket }: SessionOptions): Client {
   return clientOf({ path: socket, named: 'of this command' })
 }
 
-/** Resolves with the mode when the daemon is ready. Writes what it waits for, if that takes long. */
-async function untilReady(options: SessionOptions): Promise<string> {
+/** Resolves with the mode when the daemon is ready, and with undefined when `isOver`. Writes what it waits for, if that takes long. */
+async function untilReady(
+  options: SessionOptions,
+  isOver: () => boolean,
+): Promise<string | undefined> {
   const client = ownClient(options)
   let told = ''
   for (;;) {
     const { reasons, mode } = await whyNotReady(client)
+    if (isOver()) return undefined
     if (reasons.length === 0) return mode
     const text = waitingText(reasons)
     if (process.uptime() * 1000 > WAITING_MS && text !== told) {

@@ -61,7 +61,7 @@ const ROWS: readonly (readonly [
     [
       /for job: the namegate with pid 12 \(configuration \/srv\/ng\/namegate\.yaml\) already intercepts/,
       /\n +echo '  - \{ name: job, addresses: \["10\.98\.1\.2", "fd00::2"\], labels: \{ app: job \}, interface: job0, hook: ingress \}' >> \/srv\/ng\/endpoints\.yaml\n/,
-      /policies of that daemon then apply to it, not the options/,
+      /policies of that daemon apply to it, not the options/,
     ],
   ],
   [
@@ -92,7 +92,9 @@ const ROWS: readonly (readonly [
     'a workload that the daemon protects already',
     { ...INTERFACE, interface: { name: 'box0', hook: 'ingress' } },
     daemon(TPROXY, BLOCK),
-    [/protects it already: endpoint box of \/srv\/ng\/endpoints\.yaml\.$/],
+    [
+      /protects it already: endpoint box of \/srv\/ng\/endpoints\.yaml\.\n +The policies of that daemon/,
+    ],
   ],
   [
     'a cgroup beside a cgroup',

@@ -119,8 +119,10 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     assert.match(refused.stderr, /A daemon already protects/)
     const [, to = ''] = /To allow more: echo NAME >> (\S+)\n/.exec(refused.stderr) ?? []
     assert.equal(to, join(folder, 'policies/up.allow'))
-    const commands = [...refused.stderr.matchAll(/^ +(\S*namegate .*)$/gm)].map(([, text]) => text)
-    assert.equal(commands.length, 2, refused.stderr)
+    const commands = [...refused.stderr.matchAll(/^ +((?:\S*namegate|rm) .*)$/gm)].map(
+      ([, text]) => text,
+    )
+    assert.equal(commands.length, 3, refused.stderr)
     assert.match(
       commands[0] ?? '',
       new RegExp(` datapath detach --config ${folder}/namegate.yaml `),
@@ -129,5 +131,6 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     const { code, stderr } = await daemon.run('sh', '-ec', commands.join('\n'))
     assert.equal(code, 0, `${commands.join('; ')}: ${stderr}`)
     assert.equal((await daemon.process.ended(LIMIT_MS))?.code, 0)
+    assert.deepEqual(readdirSync(lab.shared), [], 'the folder is empty')
   })
 })

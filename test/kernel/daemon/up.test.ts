@@ -156,11 +156,18 @@ describe('namegate up', { skip }, () => {
     assert.deepEqual(await look(), untouched)
   })
 
-  it('refuses a folder of --write that the kernel does not make', async () => {
-    const target = ['--netns', lab.pod(1).host.namespace, '--allow', ALLOWED]
+  it('refuses a folder of --write that the kernel does not make, and its own folder', async () => {
+    const { namespace } = lab.pod(1).host
+    const target = ['--netns', namespace, '--allow', ALLOWED]
     const { code, stderr } = await lab.refused(DNS_4, ...target, '--write', '/proc/no-such/folder')
     assert.equal(code, 3)
     assert.match(stderr, /Cannot write the configuration: .*'\/proc\/no-such': see --write DIR/)
+    const own = `/run/namegate/up-${namespace}`
+    for (const folder of [own, `${own}/saved`]) {
+      const refused = await lab.refused(DNS_4, ...target, '--write', folder)
+      assert.equal(refused.code, 2, refused.stderr)
+      assert.match(refused.stderr, /up removes this folder at its end, so give another/)
+    }
   })
 
   it('observes the workloads behind an interface with --audit, and refuses nothing', async () => {
@@ -276,6 +283,7 @@ describe('namegate up', { skip }, () => {
       ],
       [['--interface', 'wan0'], /leads to the internet\n {2}.*--cgroup/],
       [['--cgroup', 'no-such.slice'], /does not exist\n {2}Make it/],
+      [['--cgroup', '/'], /root cgroup cannot be an endpoint\n {2}Give another, such as --cgroup/],
     ] as const) {
       const { code, stderr } = await lab.refused(DNS_4, ...args, '--audit')
       assert.equal(code, 3, stderr)
