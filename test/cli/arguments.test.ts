@@ -61,7 +61,6 @@ const WRONG: readonly (readonly [line: string, reason: string])[] = [
   ['up --netns box --allow https://a.b/c', 'a URL'],
   ['up --netns box --allow-file names.txt', 'not the name of an allow-list'],
   ['up --netns box --allow-file missing.allow', 'the file is missing'],
-  ['up --netns box --allow-file .', 'a folder'],
   ['up --netns box --policy missing', 'the same of policies'],
   ['up --netns box --audit --upstream dns.example', 'no address'],
   ['up --netns box --audit --address 10.0.0.1', 'an option of --interface'],

@@ -156,12 +156,14 @@ describe('namegate up', { skip }, () => {
     assert.deepEqual(await look(), untouched)
   })
 
-  it('refuses a folder of --write that the kernel does not make, and its own folder', async () => {
+  it('refuses folders: for --write one that the kernel does not make, and its own; for --allow-file any', async () => {
     const { namespace } = lab.pod(1).host
     const target = ['--netns', namespace, '--allow', ALLOWED]
     const { code, stderr } = await lab.refused(DNS_4, ...target, '--write', '/proc/no-such/folder')
     assert.equal(code, 3)
     assert.match(stderr, /Cannot write the configuration: .*'\/proc\/no-such': see --write DIR/)
+    const list = await lab.refused(DNS_4, '--netns', namespace, '--allow-file', '/etc')
+    assert.match(list.stderr, /--allow-file "\/etc" is a folder: write --policy \/etc, which/)
     const own = `/run/namegate/up-${namespace}`
     for (const folder of [own, `${own}/saved`]) {
       const refused = await lab.refused(DNS_4, ...target, '--write', folder)
