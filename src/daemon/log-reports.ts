@@ -56,7 +56,7 @@ export function reportHooks(
     const fields = { endpoint: endpoint.name, hook }
     if (hook.kind === 'attached') log.info(fields, 'endpoint is fenced')
     else if (hook.kind === 'waiting')
-      log.warn(fields, 'endpoint is not fenced before its place exists')
+      log.warn(fields, 'endpoint has no interface or cgroup: enforcement begins when it appears')
     else if (hook.kind !== 'unfenced') log.warn(fields, 'endpoint is not fenced')
   }
 }

@@ -5,6 +5,7 @@
 import { existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultConfig } from '../../config/load.ts'
+import { formatSocketAddress } from '../../core/socket-address.ts'
 import { formatFault, messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { forgetPins } from '../../daemon/noted-pins.ts'
 import { forgetSocket } from '../../daemon/noted-sockets.ts'
@@ -24,7 +25,7 @@ import { shellWord } from '../shell-word.ts'
 import { addedBefore, writeNote } from '../up/added-lines.ts'
 import { alreadyRuns } from '../up/already-runs.ts'
 import { readUpOptions, type UpOptions } from '../up/arguments.ts'
-import { besideDaemon } from '../up/beside-daemon.ts'
+import { besideDaemon, protects } from '../up/beside-daemon.ts'
 import {
   ALLOW_FILE,
   CONFIG_FILE,
@@ -63,8 +64,10 @@ export async function runUp(read: ParsedArguments, output: CommandOutput): Promi
   }
   if (await isListening(join(running, SOCKET))) throw await alreadyRuns(plan, running)
   // Inside a namespace, the daemon does not share the interception of this host.
-  const other = plan.namespace === undefined ? findOtherDaemon() : undefined
-  if (other !== undefined) throw besideDaemon(plan, other)
+  const other = findOtherDaemon()
+  if (other !== undefined && (plan.namespace === undefined || protects(other, plan))) {
+    throw besideDaemon(plan, other)
+  }
   const posix = loadPosix()
   const isRunOurs = !existsSync(RUN)
   const lock = lockOrFail(posix, `${running}.lock`, `the folder ${running}`, {
@@ -127,6 +130,7 @@ async function runLocked(
   try {
     const end = await runSession({
       workload: plan.name,
+      servers: plan.servers.value.map(formatSocketAddress).join(', '),
       namespace: plan.namespace,
       config,
       socket,

@@ -111,6 +111,8 @@ function whyRefused(flow: FlowFields): string {
   const add = isPacket ? `add ${line}` : `add ${line} for every port, or ${line}:PORT`
   const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? remedyOf(flow) : add
   const { lists } = behind(flow.rules)
+  // A line can allow the name of an answer that has expired.
+  if (isPacket && hasExpired(flow)) return ''
   return `${byRules(flow.rules)}${lists.length === 0 || remedy === undefined ? '' : ` (${remedy})`}`
 }
 

@@ -18,13 +18,29 @@ export function besideDaemon(plan: UpPlan, { pid, known }: OtherDaemon): Unavail
   return new UnavailableError([head, ...remedies].join('\n  '))
 }
 
+/** True if the other daemon protects the workload already. */
+export function protects({ known }: OtherDaemon, plan: UpPlan): boolean {
+  return known !== undefined && endpointOf(plan, known) !== undefined
+}
+
+function endpointOf(
+  { endpoints, outer = [] }: UpPlan,
+  known: KnownDaemon,
+): EndpointRecord | undefined {
+  return known.endpoints?.records.find((record) => {
+    const { hook } = record
+    const isOuter = hook.kind === 'interface' && outer.includes(hook.name)
+    return isOuter || endpoints.value.some(isAt(record))
+  })
+}
+
 const UNSEEN_FILES = [
   "End it, or add the workload to its file of endpoints. Its configuration cannot be read from here ('namegate status' shows if it runs).",
 ]
 
 function remediesOf(plan: UpPlan, known: KnownDaemon): readonly string[] {
   const { config, endpoints } = known
-  const there = endpoints?.records.find((record) => plan.endpoints.value.some(isAt(record)))
+  const there = endpointOf(plan, known)
   if (there !== undefined) {
     return [
       `That daemon protects it already: endpoint ${there.name} of ${there.position.file}.`,

@@ -82,7 +82,7 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
     given,
     name: nameOfNamespace(given),
     path,
-    named: namespaces.find(({ name }) => name === given),
+    named: namespaces.find(({ name }) => isSameFile(join(NAMESPACES, name), path)),
     host,
     inner: await readNetwork(run, path),
     abilities: abilities(),
@@ -95,12 +95,17 @@ async function findNetns(options: UpOptions, value: string, run: RunTool): Promi
 
 /** Warns if the namespace is the one in which this process runs. */
 function ownNamespace(given: string, path: string): readonly string[] {
-  const [own, other] = ['/proc/self/ns/net', path].map((each) => statSync(each).ino)
-  return own === other
+  return isSameFile('/proc/self/ns/net', path)
     ? [
         `${given} is the network namespace of this host itself: every process of this host is a workload now`,
       ]
     : []
+}
+
+/** True if both paths lead to the same file, such as one namespace by its name and by a process. */
+function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }))
+  return a !== undefined && a.ino === b?.ino && a.dev === b.dev
 }
 
 /** True if the file is a namespace of the kernel. The file system of namespaces (nsfs) has no other files. */

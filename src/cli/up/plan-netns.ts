@@ -54,7 +54,8 @@ export function planNetns(facts: NetnsFacts): UpPlan {
         value: nics.map((nic, i) => innerEndpoint(name, nic, i)),
         why: `interfaces of the namespace: ${nics.map((nic) => nic.name).join(', ')}`,
       },
-      warnings: [UNSEEN],
+      warnings: [weaker(why), UNSEEN],
+      outer: nics.flatMap((nic) => otherEnd(facts, nic)?.name ?? []),
     }
   }
   const ends = nics.flatMap((nic) => {
@@ -76,6 +77,10 @@ export function planNetns(facts: NetnsFacts): UpPlan {
     },
     warnings: [],
   }
+}
+
+function weaker(why: string): string {
+  return `the rules are inside the namespace, because ${why}: a process of the workload with CAP_NET_ADMIN, such as root, can remove them`
 }
 
 /** The interfaces through which the namespace sends. */
@@ -120,6 +125,9 @@ function inNamespace(given: string): string {
 function whyInside(facts: NetnsFacts, nics: readonly Nic[]): string | undefined {
   const { abilities, asked } = facts
   const apart = nics.find((nic) => otherEnd(facts, nic) === undefined)
+  if (facts.named?.number === undefined && apart?.kind === 'veth') {
+    return `this host does not know where its interface ${apart.name} leads, because the namespace has no name here ('ip netns attach NAME PID' gives it one)`
+  }
   if (apart !== undefined) {
     const kind = apart.kind === '' ? '' : ` (${apart.kind})`
     return `the other end of its interface ${apart.name}${kind} is not on this host`

@@ -34,6 +34,8 @@ export interface UpPlan {
   readonly endpoints: Choice<readonly UpEndpoint[]>
   readonly servers: Choice<readonly SocketAddress[]>
   readonly warnings: readonly string[]
+  /** With the daemon inside the namespace: the interfaces of this host that lead to the workload, as far as they are known. */
+  readonly outer?: readonly string[]
   /** What stands before and after a command that a person runs as the workload. Undefined if no command is known. */
   readonly inside?: readonly [before: string, after: string] | undefined
 }

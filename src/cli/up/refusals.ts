@@ -28,7 +28,8 @@ interface Seen {
 const SEEN_MAX = 1000
 const COLUMN = 34
 const NO_LINE = 'no line of a list can allow it'
-const NEW_ADDRESS = 'start up again if the workload has a new address, or give --address'
+const NEW_ADDRESS = 'if it is a new address of the workload, end this command and start it again'
+const PROBE = 'harmless if the kernel looks for a neighbour: it repeats that by multicast'
 /** The kinds of flows that audit let pass. */
 const AUDITED: ReadonlySet<unknown> = new Set(['audited', 'audit'])
 
@@ -134,7 +135,10 @@ function nameRefusal(flow: FlowFields, list: WatchedList): Refusal {
     return {
       what: name,
       why: deniedWords(flow.reason),
-      remedy: `to see why: ${program()} explain ${shellWord(name)}`,
+      remedy:
+        flow.reason === 'server'
+          ? 'the workload must ask a DNS server on its port 53, and not namegate itself'
+          : `to see why: ${program()} explain ${shellWord(name)}`,
     }
   }
   const why = whyNoName(name)
@@ -199,14 +203,19 @@ function packetRefusal(
 }
 
 /** The refusal of a packet that was dropped for another reason than the rules of policy for its place. */
-function otherReason({ reason, deniedBy }: FlowFields, what: string): Refusal | undefined {
+function otherReason(
+  { reason, deniedBy, protocol }: FlowFields,
+  what: string,
+): Refusal | undefined {
   switch (reason) {
     case null:
     case undefined:
     case 'policy':
       return undefined
-    case 'source':
-      return { what, why: 'its source is no known address of the workload', remedy: NEW_ADDRESS }
+    case 'source': {
+      const remedy = protocol === 'ICMPv6' ? PROBE : NEW_ADDRESS
+      return { what, why: 'its source is no known address of the workload', remedy }
+    }
     case 'malformed':
       // No address of such a packet is known.
       return { what: 'a malformed packet', why: 'its headers cannot be read', remedy: NO_LINE }

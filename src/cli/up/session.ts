@@ -32,6 +32,8 @@ export interface SessionOptions {
   readonly isAudited: boolean
   /** The name of the workload that `up` protects. */
   readonly workload: string
+  /** The DNS servers that the daemon asks, as text. */
+  readonly servers: string
   /** The list to which refusals propose a line. */
   readonly list: WatchedList
   readonly output: CommandOutput
@@ -171,8 +173,7 @@ class ChildDaemon {
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n')
       rest = lines.pop() ?? ''
-      const shown = lines.filter(isShown)
-      for (const line of shown) output.stderr(`${line}\n`)
+      for (const line of lines.filter(isShown)) output.stderr(`${line}\n`)
     })
     this.ended = new Promise((done) => {
       this.#child.on('error', (error) => {
@@ -229,7 +230,7 @@ async function untilReady(
     const { reasons, mode } = await whyNotReady(client)
     if (isOver()) return undefined
     if (reasons.length === 0) return mode
-    const text = waitingText(reasons)
+    const text = waitingText(reasons, options.servers)
     if (process.uptime() * 1000 > WAITING_MS && text !== told) {
       told = text
       options.output.stderr(`namegate: ${text}\n`)

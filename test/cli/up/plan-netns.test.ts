@@ -141,6 +141,30 @@ for (const [why, facts, wanted] of ROWS) {
   test(`planNetns: ${why}`, () => assert.equal(wordsOf(planNetns(netns(facts))), wanted))
 }
 
+const WEAKER: readonly (readonly [
+  why: RegExp,
+  facts: Partial<NetnsFacts>,
+  outer: readonly string[],
+])[] = [
+  [
+    /another daemon already intercepts queries/,
+    { abilities: { ...ABLE, isIntercepted: true } },
+    ['box0'],
+  ],
+  [/the namespace has no name here/, { named: undefined }, []],
+  [/its programs ask a server on loopback/, { asked: STUB, files: [STUB, BEHIND_STUB] }, ['box0']],
+]
+
+for (const [why, facts, outer] of WEAKER) {
+  test(`planNetns warns that root of the workload can remove rules inside the namespace: ${why}`, () => {
+    const plan = planNetns(netns(facts))
+    const [warning = ''] = plan.warnings
+    assert.match(warning, why)
+    assert.match(warning, /^the rules are inside the namespace, because .*CAP_NET_ADMIN/)
+    assert.deepEqual(plan.outer, outer)
+  })
+}
+
 const KERNEL = { to: '10.98.0.0/24', via: undefined, nic: 'eth0' }
 const REFUSED: readonly (readonly [why: string, facts: Partial<NetnsFacts>, said: RegExp])[] = [
   [

@@ -31,7 +31,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
   [
     'a name at a server that no query may go to',
     { ...denied, reason: 'server', rules: [{ policy: 'default/no', file: 'no.yaml', line: 3 }] },
-    /a\.example +the asked server is refused, not the name; to see why: \S*namegate explain a\.example$/,
+    /a\.example +the asked server is refused, not the name; the workload must ask a DNS server on its port 53, and not namegate itself$/,
   ],
   [
     'an address that was asked as a name: a line allows only connections',
@@ -81,7 +81,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
   [
     'an address that the workload got after the start: policy did not refuse it, and no line helps',
     { ...dropped, names: ['a.example'], deniedBy: null, reason: 'source' },
-    /198\.51\.100\.9:443\/tcp \(a\.example\) +its source is no known address of the workload; start up again if the workload has a new address, or give --address$/,
+    /198\.51\.100\.9:443\/tcp \(a\.example\) +its source is no known address of the workload; if it is a new address of the workload, end this command and start it again$/,
   ],
   [
     'a packet without an address that can be read',
@@ -106,7 +106,7 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
   [
     'a client that is no endpoint: its address changed',
     { time: TIME, kind: 'unknown-client', client: '10.0.0.9', name: 'a.example' },
-    /a query from 10\.0\.0\.9 .*--address$/,
+    /a query from 10\.0\.0\.9 .*end this command and start it again$/,
   ],
   [
     'a name with characters that a terminal would act on',
@@ -235,8 +235,11 @@ test('Refusals appends nothing to a list of the user, which can end without a li
 
 test('waitingText does not alarm while a DNS server has not answered yet', () => {
   const unanswered = 'no upstream has answered yet'
-  assert.match(waitingText([unanswered]), /^still starting: .*the workload has asked nothing yet/)
-  assert.equal(waitingText(['the daemon starts']), 'not ready yet: the daemon starts')
+  assert.match(
+    waitingText([unanswered], '9.9.9.9:53'),
+    /^still starting: no answer from 9\.9\.9\.9:53 to /,
+  )
+  assert.equal(waitingText(['the daemon starts'], ''), 'not ready yet: the daemon starts')
   const both = ['policy is not loaded', unanswered]
-  assert.equal(waitingText(both), `not ready yet: ${both.join('; ')}`)
+  assert.equal(waitingText(both, ''), `not ready yet: ${both.join('; ')}`)
 })

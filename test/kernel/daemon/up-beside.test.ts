@@ -59,7 +59,10 @@ describe('namegate up beside another daemon', { skip }, () => {
       return codes.join() === '200,000' && line.test(run.process.stdout)
     })
     const again = await lab.refused(DNS_4, '--interface', nic, '--allow', ALLOWED)
-    assert.match(again.stderr, new RegExp(`protects it already: endpoint ${nic} of `))
+    const inside = await lab.refused(DNS_4, '--netns', host.namespace, '--allow', ALLOWED)
+    for (const { stderr } of [again, inside]) {
+      assert.match(stderr, new RegExp(`protects it already: endpoint ${nic} of `))
+    }
     assert.equal((await run.end())?.code, 0)
     assert.equal(await lab.fetch(host, OTHER), '200')
   })
