@@ -71,8 +71,10 @@ describe('namegate run', { skip }, () => {
   for (const [why, addons, kind, line] of ROWS) {
     test(`exits 3 when ${why}, and names the packages to install`, async () => {
       build(...addons)
-      folder.configure({ datapath: `{ kind: ${kind} }` })
+      const pinPath = `/sys/fs/bpf/ng-test-not-built-${process.pid}`
+      folder.configure({ datapath: `{ kind: ${kind}, ebpf: { pin-path: ${pinPath} } }` })
       assertRefused(await namegate('run'), `Cannot load native part ${line}`)
+      assert.equal(existsSync(pinPath), false, 'a start that was refused leaves no folder')
     })
   }
 
