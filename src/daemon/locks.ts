@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { ensurePinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
+import { ensurePinDirectory, removeEmptyPinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { isLockAt, takeOnLock, type HeldLock } from '../native/lock.ts'
 import { loadPosix, type Posix } from '../native/native.ts'
 import { isRefusal } from '../state/faults.ts'
@@ -23,6 +23,7 @@ export class Locks {
   /** The lock of the state folder. Undefined where no state is kept. */
   readonly folder: FolderLock | undefined
   readonly #held: HeldLock[] = []
+  readonly #pinPath: string | undefined
 
   /**
    * Takes every lock that the config needs, or throws UnavailableError and holds none. `given`: descriptors of the predecessor's locks.
@@ -40,6 +41,7 @@ export class Locks {
         const { pinPath } = config.datapath
         // Mounts a bpffs at the pin path if there is none, because the lock is named after the mounted file system.
         ensurePinDirectory(posix, pinPath)
+        this.#pinPath = pinPath
         this.#held.push(take(pinLockFile(pinPath), `pin path ${pinPath}`))
       } else if (config.datapath.kind === 'nftables') {
         this.#held.push(take(tableLockFile(), 'the nftables table of this network namespace'))
@@ -67,6 +69,8 @@ export class Locks {
   release(): void {
     this.folder?.release()
     const held = this.#held.splice(0)
+    // While the lock is held, no other daemon has pins there.
+    if (held.length > 0 && this.#pinPath !== undefined) removeEmptyPinDirectory(this.#pinPath)
     for (const { release } of held) release()
     // A successor holds the locks that it was given, so their files stay.
     if (held.length > 0) removeFreeLocks(loadPosix())

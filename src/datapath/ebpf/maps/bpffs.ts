@@ -1,7 +1,15 @@
 // This file finds and makes the pin directory, and mounts bpffs for it. A pin outlives the process that made it, and so does
 // enforcement.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, statfsSync, type Dirent } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statfsSync,
+  type Dirent,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { dottedName, USUAL_BPFFS } from '../../../core/pin-path.ts'
 import { messageOf, UnavailableError } from '../../../core/errors.ts'
@@ -9,6 +17,7 @@ import { errnoName, type Posix } from '../../../native/native.ts'
 import { LAYOUT_VERSION } from './layout.ts'
 
 const BPF_FS_MAGIC = 0xcafe4a11
+const LINKS = 'links'
 
 /** The folder in which the maps of this layout are pinned. */
 export function pinDirectory(pinPath: string): string {
@@ -22,7 +31,7 @@ export function layoutDirectory(pinPath: string, layout: number): string {
 
 /** The folder in which the links of cgroup programs are pinned. */
 export function linkDirectory(pinPath: string): string {
-  return join(pinDirectory(pinPath), 'links')
+  return join(pinDirectory(pinPath), LINKS)
 }
 
 /**
@@ -51,6 +60,17 @@ export function ensurePinDirectory(posix: Posix, pinPath: string): void {
     throw new UnavailableError(
       `Cannot make pin directory ${pinDirectory(pinPath)}: ${messageOf(error)}: run as root`,
     )
+  }
+}
+
+/** Removes the directories if nothing is pinned in them, such as after a start that was refused. */
+export function removeEmptyPinDirectory(pinPath: string): void {
+  try {
+    // A daemon without cgroups has an empty folder for links beside its maps.
+    if (readdirSync(pinDirectory(pinPath)).some((name) => name !== LINKS)) return
+    for (const folder of [linkDirectory(pinPath), pinDirectory(pinPath), pinPath]) rmdirSync(folder)
+  } catch {
+    // A folder is absent, or has pins.
   }
 }
 
