@@ -142,7 +142,8 @@ async function leftBy(each: UpRun, run: RunTool): Promise<readonly LeftByRun[]> 
   const found = `the daemon of ${workload} has ended without cleaning up, and its rules are in force`
   const force = / --write[ =]/.test(made) && !/ --force\b/.test(made) ? ' --force' : ''
   const again = `run it again, and Ctrl-C then removes the rules: ${program()} ${made}${force}`
-  return [{ isInside, found, remedy: remedyOf(again, inside, shellWord(config)) }]
+  const remedy = `${remedyOf(again, inside, shellWord(config))}; rm -rf ${shellWord(dirname(socket))}`
+  return [{ isInside, found, remedy }]
 }
 
 /** The lock files of the tables of namegate that are in a network namespace. */

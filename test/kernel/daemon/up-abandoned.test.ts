@@ -52,7 +52,8 @@ $NG status 2>&1
 kill $other $more
 wait $other
 echo '--- removed'
-eval "$(sed -n 's/.*to remove the rules: //p' doctor.log | head -1)"
+# Without the last command, which removes the folder with the note.
+eval "$(sed -n 's/.*to remove the rules: \\(.*\\); rm -rf [^;]*up-[^;]*$/\\1/p' doctor.log | head -1)"
 $NG doctor | grep enforcement
 ls /run/namegate
 echo '--- later'
