@@ -14,6 +14,11 @@ const REPLIES = [
 const UNKNOWN = ['test/proxy/pipeline/unknown-clients.test.ts', 'test/scenarios/scenarios.test.ts']
 
 export const PROXY: readonly Mutation[] = [
+  ...inFile(
+    'src/proxy/server/listeners.ts',
+    ['test/kernel/daemon/up-running.test.ts'],
+    [['      this.reading(false)\n', '']],
+  ),
   ...inFile('src/proxy/upstream/upstream.ts', REPLIES, [
     [
       'wait >= 0 && this.#view.accept(this.inFlight, slot, message)',
