@@ -175,9 +175,9 @@ function switchForwardingOn({ program, say }: VethOptions, wantsIpv6: boolean): 
 
 function changedText(keys: readonly string[]): string {
   const routers = keys.some((key) => key.endsWith('.accept_ra'))
-    ? ' (accept_ra keeps the routes from routers)'
+    ? ' (with accept_ra, the host keeps its own routes from routers)'
     : ''
-  return `this host forwards the command's packets until the last run ends, and then restores: ${keys.join(', ')}${routers}`
+  return `changed until the last run ends, so that this host forwards the command's packets: ${keys.join(', ')}${routers}`
 }
 
 /** Returns the file that keeps the former setting. A run that cannot make its folder does not know of other runs. */

@@ -195,10 +195,10 @@ function packetRefusal(
   }
   if (name !== undefined && flow.guarded !== true && proposed.has(name)) {
     const remedy = remedyOf(flow, list, 'to allow only this port, and not every port')
-    return { what, why: 'no rule allows this name here', remedy }
+    return { what, why: 'no rule allows this name on this port', remedy }
   }
   const unknown = flow.guarded === true ? GUARDED : 'no answer contained this address'
-  const why = name === undefined ? unknown : 'no rule allows this name here'
+  const why = name === undefined ? unknown : 'no rule allows this name on this port'
   return { what, why, remedy: remedyOf(flow, list) }
 }
 

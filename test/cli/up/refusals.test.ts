@@ -201,11 +201,11 @@ test('Refusals proposes one line for a name that was refused as a query and as a
   const audited = { ...dropped, kind: 'audit' }
   assert.match(
     refusals.take({ ...audited, names: ['a.example'] }) ?? '',
-    /\(a\.example\) +no rule allows this name here; to allow only this port, and not every port: echo a\.example:443\/tcp >> \/run\/up\.allow$/,
+    /\(a\.example\) +no rule allows this name on this port; to allow only this port, and not every port: echo a\.example:443\/tcp >> \/run\/up\.allow$/,
   )
   assert.match(
     refusals.take({ ...audited, names: ['b.example'] }) ?? '',
-    /no rule allows this name here; to allow it: echo b\.example:443/,
+    /no rule allows this name on this port; to allow it: echo b\.example:443/,
   )
 })
 

@@ -47,7 +47,7 @@ describe('namegate exec', { skip }, () => {
   it('says which settings it changed, why, and until when', async () => {
     const said = await running([])
     const line =
-      /^namegate: this host forwards the command's packets until the last run ends, and then restores: net\.ipv4\.ip_forward, .*net\.ipv6\.conf\.all\.forwarding.*$/m
+      /^namegate: changed until the last run ends, so that this host forwards the command's packets: net\.ipv4\.ip_forward, .*net\.ipv6\.conf\.all\.forwarding.*$/m
     assert.match(said.stderr, line)
     await ended(said)
   })
