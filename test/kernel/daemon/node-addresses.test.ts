@@ -80,7 +80,7 @@ describe('addresses of the node', { skip, timeout: 280_000 }, () => {
     node.ip('addr', 'add', '203.0.113.250/32', 'dev', 'lo')
     await until('the new address', async () => {
       const { stdout } = await namegate.run('explain', '203.0.113.250:80', '--as', 'pod1')
-      return /deny/.test(stdout)
+      return /verdict: +deny/.test(stdout)
     })
     for (const { name, address } of ROWS) {
       const type = address.includes(':') ? 'AAAA' : 'A'
