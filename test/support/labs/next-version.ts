@@ -8,6 +8,11 @@ import { LAYOUT_VERSION, MAP_SHAPES } from '../../../src/datapath/ebpf/maps/layo
 import { FORMAT_VERSION } from '../../../src/state/files/file-format.ts'
 
 const MAPS = [...Object.keys(MAP_SHAPES), 'ng_events', 'ng_rate']
+/** Of `build`, only what the program runs: other folders there can be whole systems of npm run packages. */
+const COPIED = [
+  ...['bin', 'src', 'build/Release', 'build/namegate.bpf.o', 'build/namegate-gate.bpf.o'],
+  ...['package.json', 'tsconfig.json'],
+]
 /** File, the text in it, and the replacement. */
 const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[] = [
   [
@@ -38,7 +43,7 @@ export class NextVersion {
   readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-next-'))
 
   constructor() {
-    for (const name of ['bin', 'src', 'build', 'package.json', 'tsconfig.json']) {
+    for (const name of COPIED) {
       cpSync(resolve(name), join(this.#folder, name), { recursive: true })
     }
     symlinkSync(resolve('node_modules'), join(this.#folder, 'node_modules'))
