@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { besideDaemon } from '../../../src/cli/up/beside-daemon.ts'
+import { besideDaemon, protects } from '../../../src/cli/up/beside-daemon.ts'
 import type { KnownDaemon } from '../../../src/cli/up/other-daemon.ts'
 import type { UpEndpoint, UpPlan } from '../../../src/cli/up/plan.ts'
 import { parseConfig } from '../../../src/config/load.ts'
@@ -162,4 +162,13 @@ test('besideDaemon prints a line that the endpoints file accepts', () => {
     endpoints.map(({ name }) => name),
     ['box', 'job'],
   )
+})
+
+test('protects compares interfaces of this host, and not those inside the namespace of the workload', () => {
+  const known = daemon(TPROXY, BLOCK)
+  const inner: UpEndpoint = { ...INTERFACE, interface: { name: 'box0', hook: 'egress' } }
+  const inside: UpPlan = { ...planOf(inner), namespace: '/run/netns/job' }
+  assert.equal(protects({ pid: 12, known }, { ...inside, outer: ['job0'] }), false)
+  assert.equal(protects({ pid: 12, known }, { ...inside, outer: ['box0'] }), true)
+  assert.equal(protects({ pid: 12, known: undefined }, { ...inside, outer: ['box0'] }), false)
 })
