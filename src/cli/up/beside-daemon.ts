@@ -23,15 +23,19 @@ export function protects({ known }: OtherDaemon, plan: UpPlan): boolean {
   return known !== undefined && endpointOf(plan, known) !== undefined
 }
 
-function endpointOf(
-  { endpoints, outer = [] }: UpPlan,
-  known: KnownDaemon,
-): EndpointRecord | undefined {
-  return known.endpoints?.records.find((record) => {
-    const { hook } = record
-    const isOuter = hook.kind === 'interface' && outer.includes(hook.name)
-    return isOuter || endpoints.value.some(isAt(record))
-  })
+/** The endpoint of the other daemon at a place of the workload on this host. */
+function endpointOf(plan: UpPlan, known: KnownDaemon): EndpointRecord | undefined {
+  const places = placesOf(plan)
+  return known.endpoints?.records.find((record) => places.some(isAt(record)))
+}
+
+function placesOf({ namespace, endpoints, outer = [] }: UpPlan): readonly Place[] {
+  return namespace === undefined ? endpoints.value : outer.map((name) => ({ interface: { name } }))
+}
+
+interface Place {
+  readonly interface?: { readonly name: string }
+  readonly cgroup?: string
 }
 
 const UNSEEN_FILES = [
@@ -132,7 +136,7 @@ function policiesOf({ list }: KnownDaemon): readonly string[] {
 }
 
 /** True for an endpoint at the same interface or cgroup. */
-function isAt({ hook }: EndpointRecord): (endpoint: UpEndpoint) => boolean {
+function isAt({ hook }: EndpointRecord): (place: Place) => boolean {
   return ({ interface: nic, cgroup }) =>
     hook.kind === 'interface'
       ? hook.name === nic?.name
