@@ -46,6 +46,11 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: string])[] 
     'TCP 203.0.113.9:443 (meta.test) dropped',
   ],
   [
+    'an address of an expired answer: a line can allow its name, so no list is named',
+    { ...packet, expiredName: 'www.test', rules: [LIST] },
+    '(the answer of www.test with this address has expired: ask the name again) dropped: policy; identity',
+  ],
+  [
     'a DNS server: no line is proposed',
     { ...packet, protocol: 'UDP', port: 53, rules: [LIST] },
     'no line of /etc/web.allow allows it (DNS goes through namegate',

@@ -93,16 +93,19 @@ function question(flow: FlowFields): string {
 }
 
 function packetDetails(flow: FlowFields): string {
+  const isExpired = hasExpired(flow)
   const peer = textOf(flow.peer)
   const host = peer.includes(':') ? `[${peer}]` : peer
   const to = hasPorts(flow) ? `${host}:${textOf(flow.port)}` : peer
   const what = flow.kind === 'drop' ? 'dropped' : 'would be dropped'
   const names = listOf(flow.names).map(textOf)
-  const known = hasExpired(flow) ? [askNameAgain(textOf(flow.expiredName))] : names
+  const known = isExpired ? [askNameAgain(textOf(flow.expiredName))] : names
   const about = known.length === 0 && flow.guarded === true ? [GUARDED] : known
   const named = about.length === 0 ? '' : ` (${about.join(', ')})`
+  // A line can allow the name of an answer that has expired.
+  const why = isExpired ? '' : whyRefused(flow)
   const who = `identity ${textOf(flow.identity)} [${textOf(shownLabels(flow.labels))}]`
-  return `${textOf(flow.protocol)} ${to}${named} ${what}: ${textOf(flow.reason)}${whyRefused(flow)}; ${who}`
+  return `${textOf(flow.protocol)} ${to}${named} ${what}: ${textOf(flow.reason)}${why}; ${who}`
 }
 
 function whyRefused(flow: FlowFields): string {
@@ -111,8 +114,6 @@ function whyRefused(flow: FlowFields): string {
   const add = isPacket ? `add ${line}` : `add ${line} for every port, or ${line}:PORT`
   const remedy = isDnsDrop(flow) ? ASK_AGAIN : line === undefined ? remedyOf(flow) : add
   const { lists } = behind(flow.rules)
-  // A line can allow the name of an answer that has expired.
-  if (isPacket && hasExpired(flow)) return ''
   return `${byRules(flow.rules)}${lists.length === 0 || remedy === undefined ? '' : ` (${remedy})`}`
 }
 
