@@ -82,7 +82,7 @@ export async function runSession(options: SessionOptions): Promise<SessionEnd> {
     const isReady = mode !== undefined
     if (isReady) {
       options.onReady(process.uptime(), mode === 'bypass')
-      await follow(options, list, until)
+      await follow(options, list, until, () => isOver)
     }
     const { code } = daemon
     // A daemon that could not start may have no lock, so the rules can belong to another. A daemon that ended with 0 was asked to.
@@ -253,11 +253,12 @@ async function pause(ms: number): Promise<void> {
   await new Promise<void>((done) => systemClock.after(ms, done))
 }
 
-/** Prints refusals and changes of the list until `end`. */
+/** Prints refusals and changes of the list until `end`. `isOver` returns true from then on. */
 async function follow(
   options: SessionOptions,
   list: FollowedList,
   end: Promise<void>,
+  isOver: () => boolean,
 ): Promise<void> {
   const { output } = options
   const refusals = new Refusals(options.list, options.workload)
@@ -266,11 +267,9 @@ async function follow(
     for (const line of [...refusals.repeated(), ...lines]) output.stdout(`${line}\n`)
   }
   const more = systemClock.every(REPEATED_MS, () => print([]))
-  let isOver = false
-  for (const verdict of FOLLOWED) void printRefusals(options, verdict, refusals, () => isOver)
-  void followList(ownClient(options), list, print, () => isOver)
+  for (const verdict of FOLLOWED) void printRefusals(options, verdict, refusals, isOver)
+  void followList(ownClient(options), list, print, isOver)
   await end
-  isOver = true
   more.cancel()
   print([])
 }
