@@ -92,6 +92,12 @@ function isFolder(path: string): boolean {
   }
 }
 
+/** True if both paths lead to the same file, such as one network namespace by its name and by a process. */
+export function isSameFile(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }))
+  return a !== undefined && a.ino === b?.ino && a.dev === b.dev
+}
+
 /** Resolves a path of a configuration file. A relative path starts at the folder of that file. */
 export function pathFrom(file: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(file), path)

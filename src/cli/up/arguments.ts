@@ -1,6 +1,6 @@
 // `readUpOptions` reads the options of `namegate up`. It checks all values before anything is looked up or started.
 
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { foundNames } from '../../core/did-you-mean.ts'
 import { parsePrefix } from '../../core/ip.ts'
@@ -103,7 +103,7 @@ function faultOf(given: Given): string | undefined {
     return '--address is only for --interface'
   }
   const noList = files.find((file) => !isAllowList(basename(file)))
-  if (noList !== undefined && statSync(noList, { throwIfNoEntry: false })?.isDirectory() === true) {
+  if (noList !== undefined && existsSync(`${noList}/.`)) {
     return `--allow-file ${JSON.stringify(noList)} is a folder: write --policy ${shellWord(noList)}, which reads its files`
   }
   if (noList !== undefined) {

@@ -1,10 +1,11 @@
 // `findPlan` looks up the workload that `namegate up` protects, and what this host can do, and then decides (plan-netns.ts, plan-host.ts).
 // It changes nothing.
 
-import { existsSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { foundNames } from '../../core/did-you-mean.ts'
 import { messageOf, UnavailableError } from '../../core/errors.ts'
+import { isSameFile } from '../../config/files.ts'
 import { systemResolvers } from '../../config/machine.ts'
 import { cgroupMount, cgroupPath } from '../../native/cgroup-mount.ts'
 import { interfaceRemedy } from '../../endpoints/forwarding.ts'
@@ -100,12 +101,6 @@ function ownNamespace(given: string, path: string): readonly string[] {
         `${given} is the network namespace of this host itself: every process of this host is a workload now`,
       ]
     : []
-}
-
-/** True if both paths lead to the same file, such as one namespace by its name and by a process. */
-function isSameFile(one: string, other: string): boolean {
-  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }))
-  return a !== undefined && a.ino === b?.ino && a.dev === b.dev
 }
 
 /** True if the file is a namespace of the kernel. The file system of namespaces (nsfs) has no other files. */

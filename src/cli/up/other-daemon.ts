@@ -1,10 +1,10 @@
 // `findOtherDaemon` finds the daemon that already intercepts queries on this host, with its configuration and its endpoints. The lock of
 // interception names its configuration. It changes nothing.
 
-import { readlinkSync, statSync } from 'node:fs'
+import { readlinkSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
-import { findPolicyFiles, readTextFile } from '../../config/files.ts'
+import { findPolicyFiles, isSameFile, readTextFile } from '../../config/files.ts'
 import { loadConfig } from '../../config/load.ts'
 import { parseEndpoints, type EndpointRecord } from '../../endpoints/file.ts'
 import { holderOf, interceptionLockFile } from '../../state/lock.ts'
@@ -46,8 +46,7 @@ export function findOtherDaemon(): OtherDaemon | undefined {
 function seenAs(path: string, pid: number): string | undefined {
   try {
     const file = resolve(readlinkSync(`/proc/${pid}/cwd`), path)
-    const [own, theirs] = [file, `/proc/${pid}/root${file}`].map((each) => statSync(each))
-    return own?.ino === theirs?.ino && own?.dev === theirs?.dev ? file : undefined
+    return isSameFile(file, `/proc/${pid}/root${file}`) ? file : undefined
   } catch {
     return undefined
   }
