@@ -8,7 +8,7 @@ import { errnoName, type Bpf } from '../../native/native.ts'
 import type { Mode } from '../entries.ts'
 import { detach } from './hooks/attach.ts'
 import { TcPrograms } from './hooks/tc-programs.ts'
-import { linkDirectory, pinDirectory } from './maps/bpffs.ts'
+import { linkDirectory, LINKS, pinDirectory } from './maps/bpffs.ts'
 import { KernelMap } from './maps/kernel-map.ts'
 import { layoutsIn } from './maps/layouts.ts'
 import { decodeHookKey, decodeMode, encodeMode, encodeNumber, type MapName } from './maps/layout.ts'
@@ -56,7 +56,7 @@ export function detachAll(bpf: Bpf, pinPath: string): number {
     bpf.close(fd)
   }
   for (const layout of layoutsIn(pinPath)) {
-    removePins(join(layout, 'links'))
+    removePins(join(layout, LINKS))
     removePins(layout)
   }
   removeIfEmpty(pinPath)

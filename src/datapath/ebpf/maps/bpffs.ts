@@ -17,7 +17,8 @@ import { errnoName, type Posix } from '../../../native/native.ts'
 import { LAYOUT_VERSION } from './layout.ts'
 
 const BPF_FS_MAGIC = 0xcafe4a11
-const LINKS = 'links'
+/** The folder of links in the folder of a layout. */
+export const LINKS = 'links'
 
 /** The folder in which the maps of this layout are pinned. */
 export function pinDirectory(pinPath: string): string {

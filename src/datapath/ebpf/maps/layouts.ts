@@ -5,7 +5,7 @@
 
 import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { layoutDirectory, linkDirectory, pinDirectory } from './bpffs.ts'
+import { layoutDirectory, linkDirectory, LINKS, pinDirectory } from './bpffs.ts'
 
 /**
  * Older layouts from which this layout can continue, with the maps that are equal. Layout 2 had other events, and its one table
@@ -51,8 +51,6 @@ export const ALIKE: Readonly<Record<number, readonly string[]>> = {
     'ng_rate',
   ],
 }
-
-const LINKS = 'links'
 
 /**
  * Pins in this layout's directory the equal maps of the newest older layout. Call it before maps are made. If this layout has been used
