@@ -84,6 +84,11 @@ const ROWS: readonly (readonly [why: string, flow: FlowFields, said: RegExp | un
     /198\.51\.100\.9:443\/tcp \(a\.example\) +its source is no known address of the workload; if it is a new address of the workload, end this command and start it again$/,
   ],
   [
+    'a probe for a neighbour, whose source is a link-local address',
+    { ...dropped, protocol: 'ICMPv6', port: 0, deniedBy: null, reason: 'source' },
+    /198\.51\.100\.9 icmpv6 +its source is no known address of the workload; harmless if the kernel looks for a neighbour: it repeats that by multicast$/,
+  ],
+  [
     'a packet without an address that can be read',
     { ...dropped, peer: '0.0.0.0', protocol: '0', port: 0, deniedBy: null, reason: 'malformed' },
     /a malformed packet +its headers cannot be read; no line of a list can allow it$/,

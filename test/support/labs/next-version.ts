@@ -10,8 +10,13 @@ import { FORMAT_VERSION } from '../../../src/state/files/file-format.ts'
 const MAPS = [...Object.keys(MAP_SHAPES), 'ng_events', 'ng_rate']
 /** Of `build`, only what the program runs: other folders there can be whole systems of npm run packages. */
 const COPIED = [
-  ...['bin', 'src', 'build/Release', 'build/namegate.bpf.o', 'build/namegate-gate.bpf.o'],
-  ...['package.json', 'tsconfig.json'],
+  'bin',
+  'src',
+  'build/Release',
+  'build/namegate.bpf.o',
+  'build/namegate-gate.bpf.o',
+  'package.json',
+  'tsconfig.json',
 ]
 /** File, the text in it, and the replacement. */
 const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[] = [
