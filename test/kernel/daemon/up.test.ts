@@ -2,7 +2,7 @@
 // daemon from any folder. Its end leaves nothing.
 
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { DNS_4 } from '../../support/labs/lab-pod.ts'
@@ -40,9 +40,7 @@ describe('namegate up', { skip }, () => {
       ]),
     )
     const tc = await lab.node.run('tc', ['filter', 'show', 'dev', lab.pod(0).interface, 'ingress'])
-    const pins = existsSync('/sys/fs/bpf') ? readdirSync('/sys/fs/bpf') : []
-    const own = pins.filter((name) => name.includes(`up-ng-${process.pid}-`))
-    return [...rules, tc].map(({ stdout }) => stdout).concat(own)
+    return [...rules, tc].map(({ stdout }) => stdout).concat(lab.pins)
   }
 
   async function ends(run: UpRun, signal?: NodeJS.Signals): Promise<string> {

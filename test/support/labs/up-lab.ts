@@ -1,7 +1,8 @@
 // `namegate up` in a lab: a host with workloads and an internet. Each run has its own mounts, so that its resolv.conf is not that of this
-// machine. The runs of one lab share /run/namegate, as the runs on one host do.
+// machine. The runs of one lab share /run/namegate and the bpffs, as the runs on one host do.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PROGRAM } from '../nodes/daemon-process.ts'
@@ -13,20 +14,28 @@ export const ALLOWED = 'www.shop.test'
 export const OTHER = 'other.test'
 const ZONES = { names: { [ALLOWED]: ['198.18.40.1'], [OTHER]: ['198.18.40.2'] } }
 const LIMIT_MS = 90_000
-/** Arguments: the resolv.conf, the folder that becomes /run/namegate, then the command. */
+/** Arguments: the resolv.conf, the folder that becomes /run/namegate, the bpffs, then the command. */
 const OWN_MOUNTS =
-  'mount --bind "$1" /etc/resolv.conf && mkdir -p /run/namegate && mount --bind "$2" /run/namegate && shift 2 && exec "$@"'
+  'mount --bind "$1" /etc/resolv.conf && mkdir -p /run/namegate && mount --bind "$2" /run/namegate && mount --bind "$3" /sys/fs/bpf && shift 3 && exec "$@"'
 
 export class UpLab {
   readonly hosts: PodLab
   readonly folder = mkdtempSync(join(tmpdir(), 'ng-up-'))
   /** The folder that the runs see as /run/namegate. */
   readonly shared = join(this.folder, 'run')
+  /** The bpffs that the runs see at /sys/fs/bpf. A run that mounted its own would leave no pins to the next one. */
+  readonly #bpffs = join(this.folder, 'bpf')
   readonly #runs: UpRun[] = []
 
   constructor(pods: number) {
     this.hosts = podLab({ pods })
-    mkdirSync(this.shared)
+    for (const folder of [this.shared, this.#bpffs]) mkdirSync(folder)
+    execFileSync('mount', ['-t', 'bpf', 'bpf', this.#bpffs])
+  }
+
+  /** The folders of pins that the runs made. The kernel has files of its own in a bpffs, such as `maps.debug`. */
+  get pins(): readonly string[] {
+    return readdirSync(this.#bpffs).filter((name) => !name.endsWith('.debug'))
   }
 
   get node(): Host {
@@ -79,6 +88,7 @@ export class UpLab {
   async close(): Promise<void> {
     await Promise.all(this.#runs.map(async (run) => await run.end()))
     await this.hosts.close()
+    execFileSync('umount', [this.#bpffs])
     rmSync(this.folder, { recursive: true, force: true })
   }
 
@@ -99,7 +109,7 @@ export class UpLab {
   #words(resolver: string, ...command: readonly string[]): readonly string[] {
     const file = join(this.folder, `resolv-${resolver}`)
     writeFileSync(file, `nameserver ${resolver}\n`)
-    return ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', file, this.shared, ...command]
+    return ['--mount', 'sh', '-c', OWN_MOUNTS, 'sh', file, this.shared, this.#bpffs, ...command]
   }
 }
 
