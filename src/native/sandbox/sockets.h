@@ -31,6 +31,16 @@ static void loopback_up(void)
 	close(fd);
 }
 
+/* Makes IPv6 addresses usable without duplicate address detection (RFC 4862 section 5.4), on interfaces that are added later. No other host
+ * is on the link of the sandbox. The detection sends packets without a source address. Older versions of pasta, such as that of Debian 12,
+ * take this source for the command's address. They then send to an address that no connection of the command has. A kernel without IPv6
+ * lacks the files. */
+static void trust_addresses(void)
+{
+	write_file("/proc/sys/net/ipv6/conf/all/accept_dad", "0");
+	write_file("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
+}
+
 /* Opens a DNS listener on loopback. Returns -1 if the kernel lacks the family. */
 static int open_listener(int family, int type)
 {
@@ -96,6 +106,7 @@ static void hand_out_sockets(void)
 	int fds[SOCKETS_MAX];
 	size_t count = 0;
 	loopback_up();
+	trust_addresses();
 	for (int i = 0; i < 4; i++) {
 		int family = i < 2 ? AF_INET : AF_INET6;
 		int fd = open_listener(family, i % 2 == 0 ? SOCK_DGRAM : SOCK_STREAM);
