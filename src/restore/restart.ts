@@ -1,7 +1,8 @@
 // Restart brings a daemon back to the names and entries of the daemon before. It begins when the configuration is in force, and works in
 // slices beside the packet path. The phase `pairs` only adds; later phases also remove. The phases, as `namegate status` names them:
 //   pairs    Saved entries come back, and their label sets get the numbers that they had. A look at the connections comes first: it brings
-//            back the entries with an open connection, so that no eviction chooses one of them.
+//            back the entries with an open connection, so that no eviction chooses one of them. Without saved entries there is no look,
+//            because it takes many milliseconds where the kernel's connection table is large.
 //   claims   The kernel can have an entry for an address without a saved entry, because namegate learned the address too late to save it.
 //            If the labels of such a kernel entry are known, the address gets a fact of the owner `restored` with those labels that a
 //            selector in force gives. If they are unknown, or the entry is in an endpoint's own scope, the entry stays unchanged.
@@ -174,8 +175,10 @@ export class Restart implements ToRestore {
   #bringBackEntries(): void {
     const { core, pending } = this.#options
     core.names.begin()
-    if (!core.expiry.hasLooked) return core.expiry.lookStep()
-    if (pending?.step(PENDING_PER_LOOK) === false) return
+    if (pending !== undefined) {
+      if (!core.expiry.hasLooked) return core.expiry.lookStep()
+      if (!pending.step(PENDING_PER_LOOK)) return
+    }
     // The commit marks the kernel entries that facts want as taken. The next phase looks at the other kernel entries.
     core.committer.commit()
     this.#phase = 'claims'
