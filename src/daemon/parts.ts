@@ -131,11 +131,11 @@ export function makeAdoption(
   return new AdoptionControl({ datapath, passMs: adoptExistingMs, nodeAddresses, listFlows })
 }
 
-function listTracked(family: Family, visit: (flow: TrackedFlow) => void): number {
+function listTracked(visit: (flow: TrackedFlow) => void): number {
   if (!isBuilt('conntrack')) return -constants.errno.ENOSYS
   const opened = openConntrack()
   if (opened.kind === 'absent') return opened.errno
-  const errno = opened.table.dump(family, visit)
+  const errno = opened.table.dump(visit)
   opened.table.close()
   return errno
 }

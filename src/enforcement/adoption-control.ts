@@ -27,8 +27,8 @@ export interface TrackedFlow {
   readonly reply: TrackedTuple
 }
 
-/** Visits every tracked connection of a family. Returns 0, or a negative errno. */
-export type FlowLister = (family: Family, visit: (flow: TrackedFlow) => void) => number
+/** Visits every tracked connection. Returns 0, or a negative errno. */
+export type FlowLister = (visit: (flow: TrackedFlow) => void) => number
 
 export interface AdoptionControlOptions {
   readonly datapath: Pick<Datapath, 'adoption'>
@@ -108,10 +108,8 @@ export class AdoptionControl {
 
   #list(): Map<string, Place> {
     const outside = new Map<string, Place>()
-    for (const family of [4, 6] as const) {
-      const errno = this.#options.listFlows(family, (flow) => this.#add(outside, flow))
-      if (errno !== 0) this.faults.push(errno)
-    }
+    const errno = this.#options.listFlows((flow) => this.#add(outside, flow))
+    if (errno !== 0) this.faults.push(errno)
     return outside
   }
 

@@ -110,8 +110,8 @@ export interface ConntrackAddon {
   /** Opens a netlink socket. */
   ctOpen(): number
   ctClose(fd: number): number
-  /** Requests a listing. `ctNext` reads it in parts and returns 0 at the end. */
-  ctDump(fd: number, family: number): number
+  /** Requests a listing of both families. `ctNext` reads it in parts and returns 0 at the end. */
+  ctDump(fd: number): number
   ctNext(fd: number, into: Uint8Array): number
   ctDelete(fd: number, record: Uint8Array): number
   /** Finds the entry with the reply tuple, protocol and family of `record`, and completes the record. */

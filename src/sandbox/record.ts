@@ -66,7 +66,7 @@ export class Recorder {
   lost = 0
   readonly #core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
   readonly #flows: FlowRing
-  readonly #dump: (family: Family, visit: (flow: Flow) => void) => number
+  readonly #dump: (visit: (flow: Flow) => void) => number
   readonly #onRefused: (record: NameRecord | ConnectionRecord) => void
   readonly #namesOf = new Map<string, Set<string>>()
   /** Queries by name that audit let pass and whose end was not read yet. The end has a flow of its own, which does not count again. */
@@ -77,7 +77,7 @@ export class Recorder {
     readonly core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
     readonly flows: FlowRing
     /** Lists the connection table of the command's network namespace. */
-    readonly dump: (family: Family, visit: (flow: Flow) => void) => number
+    readonly dump: (visit: (flow: Flow) => void) => number
     /** Called once for each name and connection that is refused, or would be refused without audit. */
     readonly onRefused?: (record: NameRecord | ConnectionRecord) => void
   }) {
@@ -94,7 +94,7 @@ export class Recorder {
     if (oldest > this.#seen) this.lost += oldest - this.#seen
     for (let i = Math.max(this.#seen, oldest); i < count; i++) this.#takeFlow(this.#flows.get(i))
     this.#seen = count
-    for (const family of [4, 6] as const) this.#dump(family, (flow) => this.#takeMade(flow))
+    this.#dump((flow) => this.#takeMade(flow))
   }
 
   #takeFlow(flow: FlowDetails): void {

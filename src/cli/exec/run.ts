@@ -221,7 +221,7 @@ async function record(
   const recorder = new Made({
     core,
     flows,
-    dump: (family, visit) => table.dump(family, visit),
+    dump: (visit) => table.dump(visit),
     onRefused: (each) => told?.(refusalLine(each)),
   })
   const timer = systemClock.every(told === undefined ? LOOK_MS : VERBOSE_MS, () => {

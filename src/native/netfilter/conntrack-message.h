@@ -34,7 +34,8 @@ struct request {
 	char attributes[256];
 };
 
-static int family_of(uint8_t number) { return number == 4 ? AF_INET : AF_INET6; }
+/* `number`: 4, 6, or 0 for both families. */
+static int family_of(uint8_t number) { return number == 4 ? AF_INET : number == 6 ? AF_INET6 : AF_UNSPEC; }
 static size_t width_of(uint8_t family) { return family == 4 ? 4 : 16; }
 
 static void begin(struct request *r, uint8_t family, int type, int flags)

@@ -33,16 +33,15 @@ static napi_value ct_open(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* ctDump(fd, family) -> 0, or -errno. Requests a listing, which ctNext reads. */
+/* ctDump(fd) -> 0, or -errno. Requests a listing of both families, which ctNext reads. */
 static napi_value ct_dump(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	int fd = integer(&call, 0);
-	int family = integer(&call, 1);
 	struct request request;
 	if (call.bad)
 		return NULL;
-	begin(&request, family, IPCTNL_MSG_CT_GET, NLM_F_DUMP);
+	begin(&request, 0, IPCTNL_MSG_CT_GET, NLM_F_DUMP);
 	return number(env, send_request(fd, &request));
 }
 

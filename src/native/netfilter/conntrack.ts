@@ -100,31 +100,29 @@ export class Conntrack {
     isKept: (flow: Flow) => boolean = () => false,
   ): number {
     let gone = 0
-    for (const family of families) {
-      // A listing can miss entries if the table changes during it. So passes repeat until one finds no entry.
-      for (let pass = 0; pass < PASSES_MAX; pass++) {
-        const found = this.#flushOnce(family, port, protocols, isKept)
-        if (found < 0) return found
-        if (found === 0) break
-        gone += found
-      }
+    // A listing can miss entries if the table changes during it. So passes repeat until one finds no entry.
+    for (let pass = 0; pass < PASSES_MAX; pass++) {
+      const found = this.#flushOnce(port, protocols, families, isKept)
+      if (found <= 0) return found < 0 ? found : gone
+      gone += found
     }
     return gone
   }
 
   #flushOnce(
-    family: Family,
     port: number,
     protocols: readonly number[],
+    families: readonly Family[],
     isKept: (flow: Flow) => boolean,
   ): number {
     let [gone, failed] = [0, 0]
-    const errno = this.#each(family, (records, count) => {
+    const errno = this.#each((records, count) => {
       const ports = new Uint16Array(records.buffer)
       for (let i = 0; i < count; i++) {
         const at = i * FLOW_SIZE
         if (!protocols.includes(records[at]!) || !hasPort(ports, at, port)) continue
-        if (isKept(decodeFlow(records, at))) continue
+        const flow = decodeFlow(records, at)
+        if (!families.includes(flow.family) || isKept(flow)) continue
         const result = this.#addon.ctDelete(this.#remove, records.subarray(at, at + FLOW_SIZE))
         if (result === 0) gone++
         else if (result !== ENOENT) failed = result
@@ -134,28 +132,27 @@ export class Conntrack {
     return failed === 0 ? gone : failed
   }
 
-  /** Visits every connection of a family, in no order. Returns 0, or a negative errno. */
-  dump(family: Family, visit: (flow: Flow) => void): number {
-    return this.#each(family, (records, count) => {
+  /** Visits every connection, in no order. Returns 0, or a negative errno. */
+  dump(visit: (flow: Flow) => void): number {
+    return this.#each((records, count) => {
       for (let i = 0; i < count; i++) visit(decodeFlow(records, i * FLOW_SIZE))
     })
   }
 
   /** Forgets every connection for which `isGone` returns true. The next pass retries failed deletions. */
   forgetFlows(isGone: (flow: Flow) => boolean): void {
-    for (const family of [4, 6] as const) {
-      this.#each(family, (records, count) => {
-        for (let i = 0; i < count; i++) {
-          const at = i * FLOW_SIZE
-          if (!isGone(decodeFlow(records, at))) continue
-          this.#addon.ctDelete(this.#remove, records.subarray(at, at + FLOW_SIZE))
-        }
-      })
-    }
+    this.#each((records, count) => {
+      for (let i = 0; i < count; i++) {
+        const at = i * FLOW_SIZE
+        if (!isGone(decodeFlow(records, at))) continue
+        this.#addon.ctDelete(this.#remove, records.subarray(at, at + FLOW_SIZE))
+      }
+    })
   }
 
-  #each(family: Family, visit: (records: Uint8Array, count: number) => void): number {
-    const errno = this.#addon.ctDump(this.#list, family)
+  /** One listing has both families, because the kernel goes through its whole table for each listing. */
+  #each(visit: (records: Uint8Array, count: number) => void): number {
+    const errno = this.#addon.ctDump(this.#list)
     if (errno < 0) return errno
     for (;;) {
       const count = this.#addon.ctNext(this.#list, this.#records)
@@ -173,8 +170,8 @@ export class Conntrack {
 export class FlowScan {
   readonly #addon: ConntrackAddon
   readonly #records = new Uint8Array(BATCH * FLOW_SIZE)
-  #families: Family[] = []
   #fd: number
+  /** True while the kernel has more of a listing. */
   #isListing = false
 
   constructor(addon: ConntrackAddon) {
@@ -184,8 +181,8 @@ export class FlowScan {
 
   /** Starts a new listing, and discards what is left of an abandoned listing. */
   begin(): void {
-    while (this.#isListing) this.#isListing = this.#addon.ctNext(this.#fd, this.#records) > 0
-    this.#families = [4, 6]
+    while (this.#isListing) this.#read()
+    this.#isListing = this.#fd >= 0 && this.#addon.ctDump(this.#fd) >= 0
   }
 
   /**
@@ -217,17 +214,10 @@ export class FlowScan {
 
   /** Returns how many records were read, or 0 at the end. */
   #read(): number {
-    for (;;) {
-      const family = this.#families[0]
-      if (family === undefined || this.#fd < 0) break
-      if (!this.#isListing && this.#addon.ctDump(this.#fd, family) < 0) break
-      this.#isListing = true
-      const count = this.#addon.ctNext(this.#fd, this.#records)
-      if (count > 0) return count
-      this.#isListing = false
-      this.#families.shift()
-    }
-    return 0
+    if (!this.#isListing) return 0
+    const count = this.#addon.ctNext(this.#fd, this.#records)
+    this.#isListing = count > 0
+    return Math.max(0, count)
   }
 }
 
