@@ -106,6 +106,14 @@ describe('namegate exec', { skip }, () => {
       assert.doesNotMatch(stdout, /TOKEN|secret/)
     })
 
+    it(`as ${who}: gives NODE_EXTRA_CA_CERTS to the command, and does not read its certificates`, async () => {
+      // Node.js warns on stderr if it cannot read them.
+      const env = { NODE_EXTRA_CA_CERTS: '/absent certificates' }
+      const { stdout, stderr } = await sh(who, [], 'env | grep EXTRA_CA_CERTS', { env })
+      assert.equal(stdout, 'NODE_EXTRA_CA_CERTS=/absent certificates\n')
+      assert.doesNotMatch(stderr, /Warning/)
+    })
+
     it(`as ${who}: uses the list of the project, prints its path, and keeps the command from writing it`, async () => {
       const list = join(project, '.namegate.allow')
       const script = `${CURL} -4 http://${SHOP.name}/; for way in 'echo "*" >>${list}' 'rm -f ${list}' 'mv ${list} ${list}.old'; do sh -c "$way" && echo changed; done; true`
