@@ -112,10 +112,11 @@ export function hiddenFrom({ env, uid, sockets, isSocket }: Caller): Hidden {
   return { files: [...files].sort(), folders: [...folders].sort(), env: kept }
 }
 
-/** Returns what is known about this process. */
+/** Returns what is known about this process. `bin/namegate` keeps a variable from Node.js, and the command gets it back. */
 export function callerNow(): Caller {
+  const { NAMEGATE_EXTRA_CA_CERTS: certificates, ...env } = process.env
   return {
-    env: process.env,
+    env: certificates === undefined ? env : { ...env, NODE_EXTRA_CA_CERTS: certificates },
     uid: process.geteuid?.() ?? 0,
     sockets: boundSockets(placesNow()),
     isSocket,
