@@ -110,9 +110,11 @@ describe('lines added while namegate up runs', { skip: canUseNamegate() ?? false
     const first = start('--write', folder)
     await first.protects()
     assert.equal((await first.end())?.code, 0)
-    const daemon = lab.daemon(DNS_4, join(folder, 'namegate.yaml'))
+    const file = join(folder, 'namegate.yaml')
+    const daemon = lab.daemon(DNS_4, file)
+    // Without --config, a command that comes before the mounts of this run asks a daemon of this machine.
     await until('the daemon is ready', async () => {
-      return (await daemon.command('/', 'status', '--ready')).code === 0
+      return (await daemon.command('/', 'status', '--ready', '--config', file)).code === 0
     })
     const refused = await lab.refused(DNS_4, '--netns', box, '--allow', ALLOWED)
     assert.equal(refused.code, 3, refused.stderr)
