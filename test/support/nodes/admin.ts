@@ -93,15 +93,19 @@ export interface HttpOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Sends one request on its own connection. The message of an error names the request, its age and the status that had come. */
 export async function http(
   where: { readonly socketPath: string } | { readonly port: number },
   path: string,
   { method = 'GET', body, headers: sentHeaders = {} }: HttpOptions = {},
 ): Promise<HttpAnswer> {
+  const begin = performance.now()
   return await new Promise((resolve, reject) => {
+    let status: number | undefined
     const sent = request(
       { ...where, path, method, headers: sentHeaders, agent: false },
       (response) => {
+        status = response.statusCode
         let text = ''
         response.setEncoding('utf8')
         response.on('data', (chunk: string) => (text += chunk))
@@ -113,7 +117,11 @@ export async function http(
         })
       },
     )
-    sent.on('error', reject)
+    sent.on('error', (error) => {
+      const after = `${Math.round(performance.now() - begin)} ms`
+      error.message += `: ${method} ${path} after ${after}, status ${status ?? 'none'}`
+      reject(error)
+    })
     sent.end(body)
   })
 }
